@@ -1,0 +1,100 @@
+"""What checks yield and what a report holds. Shapes and words are those of the report contract, schema 1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+
+class Status(str, Enum):
+    """pass | warn | fail | skip | error; only warn and fail speak of the host."""
+
+    PASS = "pass"
+    WARN = "warn"
+    FAIL = "fail"
+    SKIP = "skip"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Where a fact was read (a path or a command line) and what it said."""
+
+    source: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A remedy as data. `commands` are argv tuples; a fix without commands is advice in its title.
+
+    `needs`: any of root, network, relogin, reboot. `automatic`: `rocmdoctor fix` may apply it. `verify`: the
+    argv that shows whether it worked.
+    """
+
+    title: str
+    commands: tuple[tuple[str, ...], ...] = ()
+    needs: tuple[str, ...] = ()
+    automatic: bool = False
+    verify: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong (FAIL) or deserves notice (WARN)."""
+
+    status: Status
+    title: str
+    detail: str = ""
+    evidence: tuple[Evidence, ...] = ()
+    fixes: tuple[Fix, ...] = ()
+    docs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A judged check. `because_of` names the failed check that a skipped one depends on."""
+
+    id: str
+    area: str
+    status: Status
+    title: str
+    detail: str = ""
+    evidence: tuple[Evidence, ...] = ()
+    fixes: tuple[Fix, ...] = ()
+    docs: tuple[str, ...] = ()
+    because_of: str | None = None
+    seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def severity(self) -> str:
+        return {Status.FAIL: "error", Status.WARN: "warning", Status.ERROR: "error"}.get(self.status, "info")
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything a renderer needs: pure data, JSON-ready in `host`, plus the results in order of layer."""
+
+    host: dict[str, Any]
+    results: tuple[Result, ...]
+    matrix_date: str
+    tool_version: str
+    notices: tuple[str, ...] = ()
+
+    def count(self, status: Status) -> int:
+        return sum(r.status is status for r in self.results)
+
+    @property
+    def root_causes(self) -> tuple[str, ...]:
+        """Ids of the failed checks (warnings when nothing failed count as no root cause), each once."""
+        return tuple(dict.fromkeys(r.id for r in self.results if r.status is Status.FAIL))
+
+    @property
+    def verdict(self) -> str:
+        """healthy | degraded | broken | no-amd-gpu."""
+        if self.count(Status.FAIL):
+            return "broken"
+        if not self.host.get("gpus"):
+            return "no-amd-gpu"
+        return "degraded" if self.count(Status.WARN) else "healthy"
