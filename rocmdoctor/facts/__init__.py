@@ -1,0 +1,228 @@
+"""Facts of one host: lazy, cached, and three-stated. Checks ask here and nowhere else.
+
+A property returns a frozen dataclass, or raises `UnknownFact` when the host could not tell; nobody pays for what no
+selected check asks, so each subject's module is imported by its first question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
+
+from rocmdoctor.host import Host, UnknownFact, User
+
+if TYPE_CHECKING:
+    from rocmdoctor.facts.access import Access
+    from rocmdoctor.facts.dkms import Dkms
+    from rocmdoctor.facts.gpus import Gpu
+    from rocmdoctor.facts.kernel import Cmdline, Kernel
+    from rocmdoctor.facts.kernel_log import KernelLog
+    from rocmdoctor.facts.kfd import KfdTopology
+    from rocmdoctor.facts.limits import Limits
+    from rocmdoctor.facts.loader import Loader
+    from rocmdoctor.facts.modules import Modinfo, ModprobeConfig, Module
+    from rocmdoctor.facts.os_release import OsRelease
+    from rocmdoctor.facts.packages import PackageDb
+    from rocmdoctor.facts.pci import PciDevice
+    from rocmdoctor.facts.place import Place
+    from rocmdoctor.facts.pythons import PythonEnv
+    from rocmdoctor.facts.repos import Repositories
+    from rocmdoctor.facts.rocm import Rocm
+    from rocmdoctor.facts.rocminfo import RocmInfo
+    from rocmdoctor.facts.secure_boot import SecureBoot
+    from rocmdoctor.facts.smi import Smi
+    from rocmdoctor.matrix import Matrix
+
+T = TypeVar("T")
+
+
+def known(question: Callable[[], T], default: T) -> T:
+    """The answer, or `default` when it is unknown: for evidence that helps but does not decide."""
+    try:
+        return question()
+    except UnknownFact:
+        return default
+
+
+class Facts:
+    """Everything checks may ask of `host`. The matrix is used to name GPUs by their PCI id, and for nothing else."""
+
+    def __init__(self, host: Host, matrix: Matrix, *, python: str | None = None, rocm: str | None = None) -> None:
+        self.host = host
+        self.python = python
+        """--python: the interpreter or environment to judge."""
+        self.asked_rocm = rocm
+        """--rocm: judge against this release instead of the installed one."""
+        self._matrix = matrix
+
+    # identity ------------------------------------------------------------------------------------------------
+
+    @property
+    def user(self) -> User:
+        return self.host.user
+
+    @property
+    def groups(self) -> Mapping[str, int]:
+        return self.host.groups
+
+    @property
+    def env(self) -> Mapping[str, str]:
+        return self.host.env
+
+    @cached_property
+    def os(self) -> OsRelease:
+        from rocmdoctor.facts import os_release
+
+        return os_release.gather(self.host)
+
+    @cached_property
+    def place(self) -> Place:
+        from rocmdoctor.facts import place
+
+        return place.gather(self.host)
+
+    # hardware and kernel -------------------------------------------------------------------------------------
+
+    @cached_property
+    def pci(self) -> tuple[PciDevice, ...]:
+        from rocmdoctor.facts import pci
+
+        return pci.gather(self.host)
+
+    @cached_property
+    def kfd(self) -> KfdTopology:
+        from rocmdoctor.facts import kfd
+
+        return kfd.gather(self.host)
+
+    @cached_property
+    def gpus(self) -> tuple[Gpu, ...]:
+        """AMD GPUs by PCI bus, KFD and (in WSL) rocminfo."""
+        from rocmdoctor.facts import gpus
+
+        return gpus.identify(self, self._matrix)
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        from rocmdoctor.facts import kernel
+
+        return kernel.gather(self.host)
+
+    @cached_property
+    def cmdline(self) -> Cmdline:
+        from rocmdoctor.facts import kernel
+
+        return kernel.gather_cmdline(self.host)
+
+    @cached_property
+    def amdgpu(self) -> Module:
+        from rocmdoctor.facts import modules
+
+        return modules.gather(self.host, "amdgpu")
+
+    @cached_property
+    def modinfo(self) -> Modinfo | None:
+        """`modinfo amdgpu`."""
+        from rocmdoctor.facts import modules
+
+        return modules.gather_modinfo(self.host, "amdgpu")
+
+    @cached_property
+    def modprobe(self) -> ModprobeConfig:
+        from rocmdoctor.facts import modules
+
+        return modules.gather_modprobe(self.host)
+
+    @cached_property
+    def dkms(self) -> Dkms:
+        from rocmdoctor.facts import dkms
+
+        return dkms.gather(self.host)
+
+    @cached_property
+    def secure_boot(self) -> SecureBoot:
+        from rocmdoctor.facts import secure_boot
+
+        return secure_boot.gather(self.host)
+
+    @cached_property
+    def kernel_log(self) -> KernelLog:
+        from rocmdoctor.facts import kernel_log
+
+        return kernel_log.gather(self.host)
+
+    @cached_property
+    def access(self) -> Access:
+        from rocmdoctor.facts import access
+
+        return access.gather(self.host)
+
+    @cached_property
+    def limits(self) -> Limits:
+        from rocmdoctor.facts import limits
+
+        return limits.gather(self.host)
+
+    # software ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def packages(self) -> PackageDb:
+        from rocmdoctor.facts import packages
+
+        return packages.gather(self.host)
+
+    @cached_property
+    def repos(self) -> Repositories:
+        from rocmdoctor.facts import repos
+
+        return repos.gather(self.host)
+
+    @cached_property
+    def rocm(self) -> Rocm:
+        from rocmdoctor.facts import rocm
+
+        return rocm.gather(self.host)
+
+    @cached_property
+    def loader(self) -> Loader:
+        from rocmdoctor.facts import loader
+
+        return loader.gather(self.host)
+
+    @cached_property
+    def rocminfo(self) -> RocmInfo:
+        from rocmdoctor.facts import rocminfo
+
+        return rocminfo.gather(self.host)
+
+    @cached_property
+    def amd_smi(self) -> Smi:
+        from rocmdoctor.facts import smi
+
+        return smi.gather_amd_smi(self.host)
+
+    @cached_property
+    def rocm_smi(self) -> Smi:
+        from rocmdoctor.facts import smi
+
+        return smi.gather_rocm_smi(self.host)
+
+    @cached_property
+    def pythons(self) -> tuple[PythonEnv, ...]:
+        from rocmdoctor.facts import pythons
+
+        return pythons.gather(self.host, self.python)
+
+    @property
+    def torch_env(self) -> PythonEnv | None:
+        """The environment whose torch is judged: the first with torch, in order of precedence."""
+        return next((e for e in self.pythons if e.torch), None)
+
+    @property
+    def rocm_version(self) -> str | None:
+        """The release to judge by: --rocm, else the active install's, None when there is no ROCm (or it does not tell)."""
+        if self.asked_rocm:
+            return self.asked_rocm
+        active = self.rocm.active
+        return active.version if active else None
