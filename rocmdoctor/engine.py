@@ -83,3 +83,219 @@ def check(
         return function
 
     return register
+
+
+class UnknownCheck(Exception):
+    """A pattern or id that matches no check: wrong usage."""
+
+
+class _TimeUp(BaseException):
+    """The time limit of a check; a BaseException, so that a check's own `except Exception` cannot swallow it."""
+
+
+def all_checks() -> tuple[Check, ...]:
+    """The built-in checks, in order of layer: what must hold first stands first."""
+    from rocmdoctor import checks
+
+    checks.load()
+    return tuple(_registry.values())
+
+
+def plugin_checks() -> tuple[tuple[Check, ...], tuple[Result, ...]]:
+    """Checks of the entry-point group `rocmdoctor.checks`, and one error result for each plug-in that fails to import."""
+    from rocmdoctor import plugins
+
+    before = len(_registry)
+    broken: list[Result] = []
+    for name, load in plugins.entry_points():
+        try:
+            load()
+        except Exception as error:
+            broken.append(
+                Result(
+                    f"plugin.{name}",
+                    "plugin",
+                    Status.ERROR,
+                    f"The plug-in {name} could not be loaded",
+                    f"{type(error).__name__}: {error}",
+                )
+            )
+    return tuple(_registry.values())[before:], tuple(broken)
+
+
+def select(checks: Sequence[Check], only: Iterable[str] = (), skip: Iterable[str] = ()) -> tuple[Check, ...]:
+    """Checks whose id or area matches a glob of `only` (all when empty) and none of `skip`.
+
+    Raises UnknownCheck for a pattern that matches no check.
+    """
+
+    def matching(patterns: Iterable[str]) -> set[str]:
+        found: set[str] = set()
+        for pattern in patterns:
+            hits = {c.id for c in checks if fnmatchcase(c.id, pattern) or fnmatchcase(c.area, pattern)}
+            if not hits:
+                raise UnknownCheck(f"no check matches {pattern!r}; `rocmdoctor list-checks` names them all")
+            found |= hits
+        return found
+
+    only = tuple(only)
+    wanted = matching(only) if only else {c.id for c in checks}
+    unwanted = matching(skip)
+    return tuple(c for c in checks if c.id in wanted and c.id not in unwanted)
+
+
+def in_order(checks: Sequence[Check]) -> tuple[Check, ...]:
+    """Every check behind what it comes after; otherwise the given order. Raises ValueError on a cycle or an unknown id."""
+    by_id = {c.id: c for c in checks}
+    done: dict[str, Check] = {}
+    path: list[str] = []
+
+    def visit(check: Check) -> None:
+        if check.id in done:
+            return
+        if check.id in path:
+            raise ValueError(f"checks wait for each other: {' -> '.join([*path, check.id])}")
+        path.append(check.id)
+        for name in check.after:
+            if name not in by_id:
+                raise ValueError(f"check {check.id} comes after {name}, which does not exist")
+            visit(by_id[name])
+        path.pop()
+        done[check.id] = check
+
+    for check in checks:
+        visit(check)
+    return tuple(done.values())
+
+
+def run(
+    checks: Sequence[Check],
+    selected: Sequence[Check],
+    facts: Facts,
+    matrix: Matrix,
+    *,
+    profile: str | None = None,
+    time_limit: float = TIME_LIMIT,
+    deadline: float = 55.0,
+) -> tuple[Result, ...]:
+    """Judge. What a selected check comes after is judged too, and reported only when it failed.
+
+    `deadline` is for the whole run in seconds (Slurm ends a health check after 60); checks that it cuts off are errors.
+    """
+    chosen = {c.id for c in selected}
+    by_id = {c.id: c for c in checks}
+    needed: set[str] = set()
+
+    def need(check: Check) -> None:
+        if check.id not in needed:
+            needed.add(check.id)
+            for name in check.after:
+                if name in by_id:
+                    need(by_id[name])
+
+    for check in selected:
+        need(check)
+    started = time.monotonic()
+    cause: dict[str, str] = {}  # id of a check that did not hold -> id of the failure behind it
+    reported: list[Result] = []
+    for check in in_order(checks):
+        if check.id not in needed:
+            continue
+        left = deadline - (time.monotonic() - started)
+        results = judge(check, facts, matrix, cause, profile, min(time_limit, left))
+        if any(r.status is Status.FAIL for r in results):
+            cause[check.id] = check.id
+        elif results[0].because_of:
+            cause[check.id] = results[0].because_of
+        if check.id in chosen or check.id in cause.values():
+            reported += results
+    return tuple(reported)
+
+
+def judge(
+    check: Check, facts: Facts, matrix: Matrix, cause: dict[str, str], profile: str | None, seconds: float
+) -> tuple[Result, ...]:
+    """The results of one check: a result per finding, or the one that says that there is none."""
+    start = time.monotonic()
+
+    def result(status: Status, detail: str = "", because_of: str | None = None, title: str | None = None) -> Result:
+        took = time.monotonic() - start
+        return Result(
+            check.id, check.area, status, title or check.title, detail, docs=check.docs, because_of=because_of, seconds=took
+        )
+
+    for name in check.after:
+        if name in cause:
+            return (result(Status.SKIP, f"not judged: {cause[name]} failed", cause[name]),)
+    if seconds <= 0:
+        return (result(Status.ERROR, "not judged: the time for the whole run is over"),)
+    if profile and check.profiles is not None and profile not in check.profiles:
+        return (result(Status.SKIP, f"not part of the profile {profile}"),)
+    try:
+        with _limit(seconds):
+            if check.places != PLACES and facts.place.kind not in check.places:
+                return (result(Status.SKIP, f"does not apply to a host of the kind {facts.place.kind}"),)
+            if check.needs_gpu and not facts.gpus:
+                return (result(Status.SKIP, "there is no AMD GPU to judge"),)
+            findings = tuple(check.function(facts, matrix))
+    except UnknownFact as unknown:
+        return (result(Status.SKIP, f"unknown: {unknown}"),)
+    except NotApplicable as reason:
+        return (result(Status.SKIP, str(reason)),)
+    except _TimeUp:
+        return (result(Status.ERROR, f"the check took longer than {seconds:.0f} s and was stopped"),)
+    except Exception as error:
+        return (result(Status.ERROR, f"the check broke: {type(error).__name__}: {error}{_where(error)}"),)
+    took = time.monotonic() - start
+    return tuple(
+        Result(
+            check.id,
+            check.area,
+            f.status,
+            f.title,
+            f.detail,
+            f.evidence,
+            f.fixes,
+            tuple(dict.fromkeys(f.docs + check.docs)),
+            seconds=took,
+        )
+        for f in findings
+    ) or (result(Status.PASS),)
+
+
+def _where(error: BaseException) -> str:
+    """File and line where a check broke: what a bug report needs and a user can copy."""
+    trace = error.__traceback__
+    while trace and trace.tb_next:
+        trace = trace.tb_next
+    if not trace:
+        return ""
+    return f" ({trace.tb_frame.f_code.co_filename.rpartition('/')[2]}:{trace.tb_lineno})"
+
+
+class _limit:
+    """Raises _TimeUp in the block after `seconds`. Signals reach only the main thread; elsewhere there is no limit."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.armed = False
+
+    def __enter__(self) -> None:
+        import signal
+        import threading
+
+        if threading.current_thread() is threading.main_thread():
+            self.previous = signal.signal(signal.SIGALRM, self._ring)
+            signal.setitimer(signal.ITIMER_REAL, self.seconds)
+            self.armed = True
+
+    def __exit__(self, *exc: object) -> None:
+        import signal
+
+        if self.armed:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, self.previous)
+
+    @staticmethod
+    def _ring(signum: int, frame: object) -> None:
+        raise _TimeUp

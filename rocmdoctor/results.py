@@ -93,8 +93,9 @@ class Report:
     @property
     def verdict(self) -> str:
         """healthy | degraded | broken | no-amd-gpu."""
-        if self.count(Status.FAIL):
-            return "broken"
-        if not self.host.get("gpus"):
+        failed = self.root_causes
+        if not self.host.get("gpus") and all(cause.startswith("gpu_present.") for cause in failed):
             return "no-amd-gpu"
+        if failed:
+            return "broken"
         return "degraded" if self.count(Status.WARN) else "healthy"

@@ -214,6 +214,18 @@ class Facts:
 
         return pythons.gather(self.host, self.python)
 
+    @cached_property
+    def driver_release(self) -> str | None:
+        """Release of the packaged driver that is loaded ("6.2.0", "30.10.2"): from the module's version by the matrix, else
+        from the amdgpu-dkms package; None for the kernel's own driver (rules.md 8, 9)."""
+        module = self.amdgpu
+        if module.kind != "dkms":
+            return None
+        if module.version and (release := self._matrix.driver_release_of_module(module.version)):
+            return release
+        package = known(lambda: self.packages.get("amdgpu-dkms"), None)
+        return package.driver_release if package else None
+
     @property
     def torch_env(self) -> PythonEnv | None:
         """The environment whose torch is judged: the first with torch, in order of precedence."""

@@ -1,0 +1,28 @@
+"""The built-in checks, one module per area. Each check is a small function: it asks facts, yields findings, and returns.
+
+A check never reads a file, runs a command or formats for a terminal.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+MODULES = (
+    "gpu_present",
+    "driver",
+    "kfd_node",
+    "access",
+    "rocm_install",
+    "rocminfo",
+    "gpu_support",
+    "environment",
+    "torch",
+    "repos",
+)
+"""In order of layer: what stands lower in the stack is judged and reported first."""
+
+
+def load() -> None:
+    """Import every module, which registers its checks."""
+    for name in MODULES:
+        importlib.import_module(f"{__name__}.{name}")

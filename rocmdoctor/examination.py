@@ -1,0 +1,117 @@
+"""One examination of a host: facts, checks and results brought together into a Report."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from rocmdoctor import __version__, engine
+from rocmdoctor.facts import Facts, known
+from rocmdoctor.results import Report
+
+if TYPE_CHECKING:
+    from rocmdoctor.host import Host
+    from rocmdoctor.matrix import Matrix
+
+MATRIX_MAX_AGE = 120
+"""Days after which compat_matrix.yaml is called old."""
+
+
+def examine(
+    host: Host,
+    matrix: Matrix,
+    *,
+    only: Iterable[str] = (),
+    skip: Iterable[str] = (),
+    profile: str | None = None,
+    python: str | None = None,
+    rocm: str | None = None,
+    plugins: bool = True,
+    today: datetime.date | None = None,
+) -> Report:
+    """Run the selected checks on `host`. Raises engine.UnknownCheck for a pattern that matches nothing."""
+    checks = engine.all_checks()
+    broken: tuple[Any, ...] = ()
+    if plugins:
+        extra, broken = engine.plugin_checks()
+        checks += extra
+    selected = engine.select(checks, only, skip)
+    facts = Facts(host, matrix, python=python, rocm=rocm)
+    results = engine.run(checks, selected, facts, matrix, profile=profile)
+    return Report(describe(facts), results + broken, matrix.date, __version__, notices(facts, matrix, today))
+
+
+def notices(facts: Facts, matrix: Matrix, today: datetime.date | None = None) -> tuple[str, ...]:
+    """What a reader must know of the judgement itself: an old matrix, or a ROCm newer than it."""
+    said: list[str] = []
+    age = matrix.age_days(today or datetime.date.today())
+    if age > MATRIX_MAX_AGE:
+        said.append(
+            f"The compatibility matrix is of {matrix.date}, {age} days old: newer releases are unknown to it. Update rocmdoctor or give --matrix FILE."
+        )
+    version = known(lambda: facts.rocm_version, None)
+    if version and matrix.is_newer_than_known(version):
+        said.append(f"ROCm {version} is newer than the matrix knows (up to {matrix.newest}): its support is unknown, not denied.")
+    return tuple(said)
+
+
+def describe(facts: Facts) -> dict[str, Any]:
+    """The report's `host` object; what is unknown is null or an empty list."""
+    os = known(lambda: facts.os, None)
+    kernel = known(lambda: facts.kernel, None)
+    place = known(lambda: facts.place, None)
+    amdgpu = known(lambda: facts.amdgpu, None)
+    rocm = known(lambda: facts.rocm, None)
+    return {
+        "os": {
+            "id": os.id if os else None,
+            "version_id": os.version_id if os else None,
+            "name": os.name if os else None,
+            "codename": (os.codename or os.ubuntu_codename) if os else None,
+        },
+        "kernel": kernel.release if kernel else None,
+        "machine": kernel.machine if kernel else None,
+        "environment": place.kind if place else "bare-metal",
+        "gpus": [
+            {
+                "pci_address": g.pci_address,
+                "pci_id": g.pci_id,
+                "gfx": g.gfx,
+                "gfx_source": g.gfx_source,
+                "product": g.product,
+                "class": g.klass,
+                "driver": g.driver,
+                "kfd_node": g.kfd_node,
+                "vram_bytes": g.vram_bytes,
+            }
+            for g in known(lambda: facts.gpus, ())
+        ],
+        "rocm": [
+            {"version": i.version, "root": i.root, "origin": i.origin, "active": i.active}
+            for i in (rocm.installs if rocm else ())
+            if i.has_hip or i.has_hsa or i.tools
+        ],
+        "amdgpu": {
+            "loaded": amdgpu.loaded if amdgpu else None,
+            "kind": amdgpu.kind if amdgpu else None,
+            "version": amdgpu.version if amdgpu else None,
+            "release": known(lambda: facts.driver_release, None),
+        },
+        "python": [
+            {
+                "executable": e.executable,
+                "version": e.version,
+                "torch": {
+                    "version": e.torch.version,
+                    "build": e.torch.build,
+                    "hip": e.torch.hip,
+                    "rocm": e.torch.rocm,
+                    "gfx": sorted(e.torch.library_gfx),
+                }
+                if e.torch
+                else None,
+            }
+            for e in known(lambda: facts.pythons, ())
+        ],
+    }
