@@ -1,0 +1,1 @@
+"""Renderings of results: one pure function per format, Report -> str."""

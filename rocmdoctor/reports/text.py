@@ -1,0 +1,192 @@
+"""The report as text: what a person reads in ten seconds. Root causes first, each with what to run; the rest folded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rocmdoctor.reports.host_lines import host_rows
+from rocmdoctor.reports.printable import LIMIT, command_lines, printable, style, wrap
+from rocmdoctor.results import Evidence, Fix, Report, Result, Status
+
+MIN_WIDTH = 40
+EVIDENCE = 4
+"""Pieces of evidence of a failure, and lines of each, without -v."""
+REASONS = 2
+"""Reasons for unknown facts that the line of skipped checks names."""
+MARGIN = " " * 6
+LABELS = {Status.FAIL: "FAIL", Status.WARN: "WARN", Status.ERROR: "ERROR", Status.PASS: "ok", Status.SKIP: "skip"}
+COUNTED = (
+    (Status.FAIL, "problem", "problems"),
+    (Status.WARN, "warning", "warnings"),
+    (Status.ERROR, "check broke", "checks broke"),
+    (Status.PASS, "check passed", "checks passed"),
+)
+VERDICTS = {"broken": ("Broken", "fail"), "degraded": ("Works, with warnings", "warn"), "healthy": ("Healthy", "pass")}
+AFTERWARDS = {"relogin": "log out and in again", "reboot": "reboot"}
+UNKNOWN = "unknown: "
+"""How the engine begins the detail of a check that was skipped because a fact is unknown."""
+
+
+def render(
+    report: Report, *, verbose: bool = False, quiet: bool = False, color: bool = False, width: int = 80, as_root: bool = False
+) -> str:
+    """`report` for a terminal of `width` columns (40 at least), with a final line end; "" when `quiet` and nothing failed.
+
+    `quiet`: only what failed. `verbose`: also what passed, every skip with its reason, all evidence and links.
+    `as_root`: the reader is root, so commands need no sudo. Commands are never cut; they may be wider.
+    """
+    page = _Page(report, verbose, color, max(width, MIN_WIDTH), as_root)
+    return "".join(f"{line}\n" for line in (page.quiet() if quiet else page.full()))
+
+
+class _Page:
+    def __init__(self, report: Report, verbose: bool, color: bool, width: int, as_root: bool) -> None:
+        self.report = report
+        self.verbose = verbose
+        self.color = color
+        self.width = width
+        self.as_root = as_root
+
+    def having(self, status: Status) -> list[Result]:
+        return [r for r in self.report.results if r.status is status]
+
+    # the whole -----------------------------------------------------------------------------------------------
+
+    def quiet(self) -> Iterator[str]:
+        for i, result in enumerate(self.having(Status.FAIL) + self.having(Status.ERROR)):
+            if i:
+                yield ""
+            yield from self.finding(result)
+
+    def full(self) -> Iterator[str]:
+        if self.verbose:
+            said = f"rocmdoctor {self.report.tool_version}, compatibility matrix of {self.report.matrix_date}"
+            yield from (style(line, "faint", self.color) for line in wrap(printable(said), self.width))
+        yield from self.host()
+        yield from self.verdict()
+        for result in self.having(Status.FAIL) + self.having(Status.ERROR) + self.having(Status.WARN):
+            yield ""
+            yield from self.finding(result)
+        notes = [line for notice in self.report.notices for line in wrap(f"Note: {printable(notice)}", self.width)]
+        for part in (self.passed() if self.verbose else [], self.all_skips() if self.verbose else self.skips(), notes):
+            lines = list(part)
+            if lines and (self.verbose or self.report.verdict != "healthy"):
+                yield ""
+            yield from lines
+
+    def host(self) -> Iterator[str]:
+        for label, text in host_rows(self.report.host):
+            lines = wrap(text, self.width, " " * 9, f"{label:<9}") or [label]
+            yield style(lines[0][:9], "faint", self.color) + lines[0][9:]
+            yield from lines[1:]
+
+    def verdict(self) -> Iterator[str]:
+        """One sentence for the whole host. Where a finding says why there is no AMD GPU, it speaks for itself."""
+        report = self.report
+        if report.verdict == "no-amd-gpu":
+            presence = [r for r in report.results if r.area == "gpu_present"]
+            if any(r.status in (Status.FAIL, Status.WARN) for r in presence):
+                return
+            unknown = next((r.detail for r in presence if r.status is Status.SKIP and r.detail.startswith(UNKNOWN)), None)
+            said = (
+                f"It is unknown whether there is an AMD GPU: {unknown[len(UNKNOWN) :]}." if unknown else "No AMD GPU was found."
+            )
+            yield from wrap(printable(said), self.width)
+            return
+        word, name = VERDICTS[report.verdict] if report.results else ("Nothing was judged", "warn")
+        lines = wrap(f"{word}: {self.counts()}.", self.width)
+        yield style(lines[0][: len(word)], name, self.color) + lines[0][len(word) :]
+        yield from lines[1:]
+
+    def counts(self) -> str:
+        said = [
+            f"{n} {one if n == 1 else many}"
+            for status, one, many in COUNTED
+            if (n := self.report.count(status)) or (status is Status.PASS)
+        ]
+        return ", ".join(said)
+
+    # one result ----------------------------------------------------------------------------------------------
+
+    def finding(self, result: Result) -> Iterator[str]:
+        """Title, why, evidence, what to run. A warning is shorter: no evidence and no links without -v."""
+        label = LABELS[result.status]
+        lines = wrap(f"{printable(result.title)} [{printable(result.id)}]", self.width, MARGIN, f"{label:<6}")
+        yield style(lines[0][: len(label)], result.status.value, self.color) + style(lines[0][len(label) :], "strong", self.color)
+        yield from (style(line, "strong", self.color) for line in lines[1:])
+        for paragraph in result.detail.splitlines():
+            yield from wrap(printable(paragraph), self.width, MARGIN)
+        if result.status is Status.FAIL or self.verbose:
+            yield from self.evidence(result.evidence)
+        for i, fix in enumerate(result.fixes):
+            yield from self.fix(fix, "Or: " if i else "", result.status is Status.FAIL or self.verbose)
+        if self.verbose:
+            for link in result.docs:
+                yield f"{MARGIN}See {printable(link)}"
+
+    def evidence(self, seen: Sequence[Evidence]) -> Iterator[str]:
+        """One line of the report for each line of evidence; without -v the first few."""
+        most = len(seen) if self.verbose else EVIDENCE
+        for item in seen[:most]:
+            values = item.value.splitlines() or [""]
+            rows = [f"{item.source}: {values[0]}", *values[1:]]
+            for i, row in enumerate(rows if self.verbose else rows[:EVIDENCE]):
+                text = printable(row, LIMIT if self.verbose else 240)
+                yield from wrap(text, self.width, MARGIN + "  ", MARGIN + ("  " if i else "- "))
+        if len(seen) > most:
+            yield f"{MARGIN}  and {len(seen) - most} more (-v)"
+
+    def fix(self, fix: Fix, before: str, full: bool) -> Iterator[str]:
+        """What to run, what must follow, and (when `full`) how to see that it worked."""
+        after = " and ".join(words for need, words in AFTERWARDS.items() if need in fix.needs)
+        title = before + printable(fix.title).rstrip(".:")
+        if fix.commands:
+            yield from wrap(f"{title}:", self.width, MARGIN)
+            for argv in fix.commands:
+                yield from self.command(argv, "root" in fix.needs and not self.as_root)
+        else:
+            yield from wrap(f"{title}.", self.width, MARGIN)
+        if full and fix.verify:
+            yield from wrap(f"Then {after}, and verify:" if after else "Verify:", self.width, MARGIN)
+            yield from self.command(fix.verify, False)
+        elif after:
+            yield from wrap(f"Then {after}.", self.width, MARGIN)
+
+    def command(self, argv: Sequence[str], sudo: bool) -> Iterator[str]:
+        for line in command_lines(argv, self.width, MARGIN + "    ", sudo=sudo):
+            yield style(line, "command", self.color)
+
+    # the folded rest -----------------------------------------------------------------------------------------
+
+    def passed(self) -> Iterator[str]:
+        for result in self.having(Status.PASS):
+            lines = wrap(f"{printable(result.title)} [{printable(result.id)}]", self.width, MARGIN, f"{LABELS[result.status]:<6}")
+            yield style(lines[0][:2], "pass", self.color) + lines[0][2:]
+            yield from lines[1:]
+
+    def all_skips(self) -> Iterator[str]:
+        for result in self.having(Status.SKIP):
+            yield from wrap(
+                f"{printable(result.id)}: {printable(result.detail)}", self.width, MARGIN, f"{LABELS[result.status]:<6}"
+            )
+
+    def skips(self) -> Iterator[str]:
+        """The checks that could not be judged, in one sentence. Those that do not apply to this host go without saying."""
+        if self.report.verdict == "no-amd-gpu":
+            return
+        causes: dict[str, int] = {}
+        reasons: dict[str, None] = {}
+        unknown = 0
+        for result in self.having(Status.SKIP):
+            if result.because_of:
+                causes[result.because_of] = causes.get(result.because_of, 0) + 1
+            elif result.detail.startswith(UNKNOWN):
+                unknown += 1
+                reasons[printable(result.detail[len(UNKNOWN) :], 100).rstrip(".")] = None
+        parts = [f"{n} because of {printable(cause)}" for cause, n in causes.items()]
+        if unknown:
+            more = ["..."] if len(reasons) > REASONS else []
+            parts.append(f"{unknown} unknown ({'; '.join([*list(reasons)[:REASONS], *more])})")
+        total = sum(causes.values()) + unknown
+        if total:
+            yield from wrap(f"{total} {'check' if total == 1 else 'checks'} skipped: {', '.join(parts)}.", self.width)
