@@ -1,0 +1,41 @@
+"""What the kernel's permission check says for a user, from mode, owner and POSIX ACL (inode_permission(9), acl(5))."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rocmdoctor.host import User
+
+READ_WRITE = 6
+
+
+@dataclass(frozen=True, slots=True)
+class AclEntry:
+    """One entry of a POSIX ACL: `tag` as in acl(5), `id` a uid or gid where the tag has one, `perm` a bit mask rwx."""
+
+    tag: str
+    perm: int
+    id: int | None = None
+
+
+def allows(user: User, mode: int, uid: int, gid: int, wanted: int, acl: Sequence[AclEntry] = ()) -> bool:
+    """Whether `user` in this session gets all bits of `wanted` (4 read, 2 write, 1 execute). Root gets everything."""
+    if user.uid == 0:
+        return True
+    if user.uid == uid:
+        return (mode >> 6) & wanted == wanted
+    groups = user.groups | {user.gid}
+    if not acl:
+        return (mode >> 3 if gid in groups else mode) & wanted == wanted
+    mask = next((e.perm for e in acl if e.tag == "mask"), 7)
+    for entry in acl:
+        if entry.tag == "user" and entry.id == user.uid:
+            return entry.perm & mask & wanted == wanted
+    matched = False
+    for entry in acl:
+        if (entry.tag == "group_obj" and gid in groups) or (entry.tag == "group" and entry.id in groups):
+            matched = True
+            if entry.perm & mask & wanted == wanted:
+                return True
+    return not matched and mode & wanted == wanted

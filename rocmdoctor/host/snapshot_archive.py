@@ -1,0 +1,245 @@
+"""Reads a snapshot from a .tar.gz into memory, within bounds. Nothing is ever unpacked to disk.
+
+The reader knows just the tar that a snapshot needs: regular files and folders, in ustar, GNU and pax form (tar(5)). It exists
+because a general reader takes the sizes that a stranger wrote at their word, for a pax header of 10 GB as well.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rocmdoctor.host import HostError
+from rocmdoctor.host.snapshot_tree import MAX_ENTRIES, reason
+
+MAX_FILE = 64 << 20
+MAX_TOTAL = 512 << 20
+MAX_HEADER = 1 << 20
+"""A pax header or GNU long name; a path is at most 4096 bytes."""
+_BLOCK = 512
+_CHUNK = 64 << 10
+_PARTS = ("snapshot.json", "nodes.json", "commands.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """The parts of a snapshot: the JSON files by name, files by host path, and folders by host path."""
+
+    parts: Mapping[str, bytes]
+    files: Mapping[str, bytes]
+    folders: tuple[str, ...]
+
+
+class _Gzip:
+    """Decompressed bytes of a gzip file, never more than asked for and never more than MAX_TOTAL."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._inflate = zlib.decompressobj(wbits=31)
+        self._pending = b""
+        self._total = 0
+
+    def _more(self, limit: int) -> bytes:
+        """Some bytes, or b"" at the end of the archive."""
+        while True:
+            if self._inflate.eof:
+                # A second gzip member may follow; zero padding and the end of the file may not be told apart from it.
+                self._pending = self._inflate.unused_data.lstrip(b"\0") or self._read().lstrip(b"\0")
+                if not self._pending:
+                    return b""
+                self._inflate = zlib.decompressobj(wbits=31)
+            if not self._pending:
+                self._pending = self._read()
+                if not self._pending:
+                    raise HostError("the snapshot archive is truncated")
+            try:
+                data = self._inflate.decompress(self._pending, limit)
+            except zlib.error:
+                raise HostError("the snapshot archive is damaged, or not a gzip file") from None
+            self._pending = self._inflate.unconsumed_tail
+            if data:
+                self._total += len(data)
+                if self._total > MAX_TOTAL:
+                    raise HostError(f"the snapshot archive holds more than {MAX_TOTAL >> 20} MiB")
+                return data
+
+    def _read(self) -> bytes:
+        try:
+            return os.read(self._fd, _CHUNK)
+        except OSError as exc:
+            raise HostError(f"the snapshot archive cannot be read: {reason(exc)}") from None
+
+    def read(self, size: int) -> bytes:
+        """Exactly `size` bytes."""
+        parts: list[bytes] = []
+        while size > 0:
+            data = self._more(min(size, _CHUNK))
+            if not data:
+                raise HostError("the snapshot archive is truncated")
+            parts.append(data)
+            size -= len(data)
+        return b"".join(parts)
+
+    def block(self) -> bytes:
+        """The next block; b"" at the end."""
+        first = self._more(_BLOCK)
+        return first + self.read(_BLOCK - len(first)) if first else b""
+
+    def skip(self, size: int) -> None:
+        while size > 0:
+            data = self._more(min(size, _CHUNK))
+            if not data:
+                raise HostError("the snapshot archive is truncated")
+            size -= len(data)
+
+    def finish(self) -> None:
+        """Read the padding to the end of the file, so that its checksum is verified."""
+        left = 1 << 20
+        while data := self._more(_CHUNK):
+            left -= len(data)
+            if left < 0 or data.count(0) != len(data):
+                raise HostError("the snapshot archive has data after its end")
+
+
+def read_archive(path: str) -> Archive:
+    """Read the .tar.gz at `path`. Raises HostError for whatever is not a plain archive of a snapshot."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except (OSError, ValueError) as exc:
+        raise HostError(f"snapshot {path} cannot be read: {reason(exc)}") from None
+    try:
+        info = os.fstat(fd)
+        if not stat.S_ISREG(info.st_mode):
+            raise HostError(f"snapshot {path} is neither a folder nor a regular file")
+        if info.st_size == 0:
+            raise HostError(f"snapshot {path} is empty")
+        if info.st_size > MAX_TOTAL:
+            raise HostError(f"snapshot {path} is larger than {MAX_TOTAL >> 20} MiB")
+        members = _members(_Gzip(fd))
+    finally:
+        os.close(fd)
+    return _sorted_out(members)
+
+
+def _members(stream: _Gzip) -> dict[str, bytes | None]:
+    """Every member by name; None for a folder."""
+    members: dict[str, bytes | None] = {}
+    long_name: str | None = None
+    size: int | None = None
+    while (block := stream.block()) and block.count(0) != _BLOCK:
+        kind, name, stored = _header(block)
+        if kind in "xgLK":
+            if stored > MAX_HEADER:
+                raise HostError("the snapshot archive has a header that is too large")
+            data = stream.read(stored)
+            stream.skip(-stored % _BLOCK)
+            if kind == "L":
+                long_name = data.rstrip(b"\0").decode("utf-8", "surrogateescape")
+            elif kind == "x":
+                long_name, size = _pax(data, long_name)
+            continue
+        name = _member_name(long_name if long_name is not None else name)
+        stored = stored if size is None else size
+        long_name = size = None
+        if kind == "5":
+            if members.get(name, b"") is not None and name in members:
+                raise HostError(f"the snapshot archive has {name!r} twice")
+            members[name] = None
+            stream.skip(stored + -stored % _BLOCK)
+        elif kind in "07\0":
+            if stored > MAX_FILE:
+                raise HostError(f"{name!r} in the snapshot archive is larger than {MAX_FILE >> 20} MiB")
+            if name in members:
+                raise HostError(f"the snapshot archive has {name!r} twice")
+            members[name] = stream.read(stored)
+            stream.skip(-stored % _BLOCK)
+        else:
+            what = "a link" if kind in "12" else "a device or FIFO" if kind in "346" else "of an unknown type"
+            raise HostError(f"{name!r} in the snapshot archive is {what}; a snapshot holds regular files only")
+        if len(members) > MAX_ENTRIES:
+            raise HostError(f"the snapshot archive has more than {MAX_ENTRIES} entries")
+    stream.finish()
+    return members
+
+
+def _header(block: bytes) -> tuple[str, str, int]:
+    """Type, name and size of one header block (struct posix_header)."""
+    if sum(block[:148]) + 256 + sum(block[156:]) != _octal(block[148:156]):
+        raise HostError("the snapshot archive is not a tar archive, or damaged")
+    name = block[:100].split(b"\0", 1)[0]
+    # The prefix of ustar; GNU tar ("ustar  ") keeps times in its place.
+    if block[257:263] == b"ustar\0" and (prefix := block[345:500].split(b"\0", 1)[0]):
+        name = prefix + b"/" + name
+    kind = chr(block[156])
+    if kind in "0\0" and name.endswith(b"/"):
+        kind = "5"
+    raw = block[124:136]
+    size = int.from_bytes(raw[1:], "big") if raw[0] == 0x80 else _octal(raw)
+    return kind, name.decode("utf-8", "surrogateescape"), size
+
+
+def _octal(raw: bytes) -> int:
+    text = raw.strip(b"\0 ")
+    if not set(text) <= set(b"01234567"):
+        raise HostError("the snapshot archive has a damaged header")
+    return int(text or b"0", 8)
+
+
+def _pax(data: bytes, name: str | None) -> tuple[str | None, int | None]:
+    """Name and size from a pax header: records `LENGTH KEY=VALUE\\n`."""
+    size: int | None = None
+    start = 0
+    while start < len(data) and data[start] != 0:
+        digits, _, _ = data[start : start + 12].partition(b" ")
+        length = int(digits) if digits.isdigit() else 0
+        key, equals, value = data[start + len(digits) + 1 : start + length].partition(b"=")
+        if length <= len(digits) + 1 or start + length > len(data) or not equals or not value.endswith(b"\n"):
+            raise HostError("the snapshot archive has a damaged pax header")
+        value = value[:-1]
+        if key == b"path":
+            name = value.decode("utf-8", "surrogateescape")
+        elif key == b"size":
+            if not value.isdigit() or len(value) > 20:
+                raise HostError("the snapshot archive has a damaged pax header")
+            size = int(value)
+        elif key.startswith(b"GNU.sparse"):
+            raise HostError("the snapshot archive has a sparse file")
+        start += length
+    return name, size
+
+
+def _member_name(name: str) -> str:
+    """The member's path without `./`; "" for the archive's own top folder."""
+    if name.startswith("/"):
+        raise HostError(f"{name[:80]!r} in the snapshot archive is an absolute name")
+    if len(name) > 5000 or "\0" in name:
+        raise HostError("the snapshot archive has a name that is too long or holds a NUL")
+    parts = [p for p in name.split("/") if p not in ("", ".")]
+    if ".." in parts:
+        raise HostError(f"{name[:80]!r} in the snapshot archive leads out of it")
+    return "/".join(parts)
+
+
+def _sorted_out(members: dict[str, bytes | None]) -> Archive:
+    top = ""
+    if members.get("snapshot.json") is None:
+        tops = {name.split("/", 1)[0] for name in members if name}
+        top = tops.pop() + "/" if len(tops) == 1 else ""
+        if not top or members.get(f"{top}snapshot.json") is None:
+            raise HostError("not a snapshot: the archive has no snapshot.json")
+    parts: dict[str, bytes] = {}
+    files: dict[str, bytes] = {}
+    folders: list[str] = []
+    for name, data in members.items():
+        inner = name[len(top) :]
+        if inner in _PARTS and data is not None:
+            parts[inner] = data
+        elif inner.startswith("files/"):
+            if data is None:
+                folders.append(inner[5:])
+            else:
+                files[inner[5:]] = data
+    return Archive(parts, files, tuple(folders))
