@@ -93,7 +93,11 @@ class _Page:
             )
             yield from wrap(printable(said), self.width)
             return
-        word, name = VERDICTS[report.verdict] if report.results else ("Nothing was judged", "warn")
+        word, name = VERDICTS[report.verdict]
+        if report.verdict == "healthy" and report.count(Status.ERROR):
+            word, name = "Not judged in full", "error"
+        elif report.verdict == "healthy" and not report.count(Status.PASS):
+            word, name = "Nothing was judged", "warn"
         lines = wrap(f"{word}: {self.counts()}.", self.width)
         yield style(lines[0][: len(word)], name, self.color) + lines[0][len(word) :]
         yield from lines[1:]
@@ -119,7 +123,7 @@ class _Page:
         if result.status is Status.FAIL or self.verbose:
             yield from self.evidence(result.evidence)
         for i, fix in enumerate(result.fixes):
-            yield from self.fix(fix, "Or: " if i else "", result.status is Status.FAIL or self.verbose)
+            yield from self.fix(fix, "Or: " if i else "Fix: ", result.status is Status.FAIL or self.verbose)
         if self.verbose:
             for link in result.docs:
                 yield f"{MARGIN}See {printable(link)}"

@@ -1,0 +1,6 @@
+"""`python -m rocmdoctor`."""
+
+from rocmdoctor.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,288 @@
+"""The command line: each command a few lines over the layers, its imports inside it (start-up time is part of the product).
+
+Standard output carries data only. Exit status: 0 nothing failed, 1 something failed, 2 wrong usage or unreadable input, 3 a check
+or the doctor itself broke, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
+
+import typer
+from typer.core import TyperGroup
+
+from rocmdoctor import __version__
+
+if TYPE_CHECKING:
+    from rocmdoctor.host import Host
+    from rocmdoctor.results import Report
+
+OK, FAILED, USAGE, BROKEN, INTERRUPTED = 0, 1, 2, 3, 130
+MAX_WIDTH = 100
+"""Columns used of a wider terminal: longer lines of prose read badly."""
+WRONG_INPUT = (
+    ("rocmdoctor.engine", "UnknownCheck"),
+    ("rocmdoctor.host", "HostError"),
+    ("rocmdoctor.matrix", "MatrixError"),
+)
+"""Errors of the layers that mean wrong usage. They are looked up among what is loaded: what was raised is."""
+
+
+class WrongUsage(Exception):
+    """Options that exclude each other, or a value that no layer below would understand."""
+
+
+class Commands(TyperGroup):
+    """`matrix` is mounted when it is asked for: its module loads the YAML reader, which `check --format json` may not need."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*super().list_commands(ctx), "matrix"]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name == "matrix":
+            from rocmdoctor.matrix.commands import app as matrix_app
+
+            return typer.main.get_command(matrix_app)
+        return super().get_command(ctx, cmd_name)
+
+
+app = typer.Typer(
+    cls=Commands,
+    name="rocmdoctor",
+    help="Finds what keeps AMD GPUs, ROCm and PyTorch from working on this host, and says what to run.",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Format = Literal["text", "json"]
+FormatOption = Annotated[Format, typer.Option("--format", help="Form of the output.")]
+
+
+# the commands ----------------------------------------------------------------------------------------------------
+
+
+def _say_version(asked: bool) -> None:
+    if asked:
+        emit(f"rocmdoctor {__version__}\n")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Print the version.")] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        raise WrongUsage("which command? `rocmdoctor check` examines this host; `rocmdoctor --help` names the others")
+
+
+@app.command()
+def check(
+    snapshot: Annotated[str | None, typer.Option(metavar="PATH", help="Judge a recorded host: a folder or a .tar.gz.")] = None,
+    root: Annotated[str | None, typer.Option(metavar="DIR", help="Judge the system installed under DIR.")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="GLOB", help="Only these checks or areas (repeatable, commas).")
+    ] = None,
+    skip: Annotated[
+        list[str] | None, typer.Option(metavar="GLOB", help="Not these checks or areas (repeatable, commas).")
+    ] = None,
+    profile: Annotated[
+        Literal["node", "workstation", "container", "wsl", "ci"] | None, typer.Option(help="Judge as this kind of host.")
+    ] = None,
+    fail_on: Annotated[Literal["warn", "fail"], typer.Option(help="The least that gives exit status 1.")] = "fail",
+    user: Annotated[str | None, typer.Option(metavar="NAME", help="Judge the access of this user.")] = None,
+    python: Annotated[str | None, typer.Option(metavar="PATH", help="Judge this interpreter or environment.")] = None,
+    rocm: Annotated[str | None, typer.Option(metavar="VERSION", help="Judge against this release of ROCm.")] = None,
+    matrix: Annotated[str | None, typer.Option(metavar="FILE", help="Use this compatibility matrix.")] = None,
+    format: FormatOption = "text",
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say only what failed.")] = False,
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Say also what passed and why checks were skipped.")] = False,
+    no_color: Annotated[bool, typer.Option("--no-color", help="No colours (also NO_COLOR).")] = False,
+) -> int:
+    """Examine this host, or a recorded one. Changes nothing."""
+    if rocm is not None and not re.fullmatch(r"\d{1,4}(\.\d{1,4}){1,2}", rocm):
+        raise WrongUsage(f"--rocm {rocm}: a release is written like 6.2 or 6.2.4")
+    if quiet and verbose:
+        raise WrongUsage("-q and -v exclude each other")
+    from rocmdoctor.examination import examine
+    from rocmdoctor.matrix import load
+
+    host = _host(snapshot, root, user)
+    report = examine(host, load(matrix), only=_patterns(only), skip=_patterns(skip), profile=profile, python=python, rocm=rocm)
+    if format == "json":
+        from rocmdoctor.reports import json_report
+
+        emit(json_report.render(report))
+        for notice in () if quiet else report.notices:
+            complain(f"note: {notice}")
+    else:
+        from rocmdoctor.reports import text
+
+        page = text.render(
+            report,
+            verbose=verbose,
+            quiet=quiet,
+            color=_color(no_color),
+            width=_width(),
+            as_root=host.user.uid == 0 if snapshot else os.geteuid() == 0,
+        )
+        emit(page)
+    return _status(report, fail_on)
+
+
+@app.command()
+def snapshot(
+    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="Where to write it: a .tar.gz.")],
+    no_redact: Annotated[bool, typer.Option("--no-redact", help="Keep host names, users, serial numbers and addresses.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
+) -> int:
+    """Write down this host as the checks see it, to be judged elsewhere."""
+    from rocmdoctor.host.recorder import write_snapshot
+
+    write_snapshot(output, redact=not no_redact, force=force)
+    return OK
+
+
+@app.command("list-checks")
+def list_checks(format: FormatOption = "text") -> int:
+    """Name every check, in the order in which they are judged."""
+    from rocmdoctor.reports import catalog
+
+    checks = _all_checks()
+    emit(catalog.listing_json(checks) if format == "json" else catalog.listing(checks, _width()))
+    return OK
+
+
+@app.command()
+def explain(check: Annotated[str, typer.Argument(metavar="CHECK-ID", help="An id, an area, or a glob of them.")]) -> int:
+    """What a check looks at, why it matters, what cures it, and where to read on."""
+    from rocmdoctor import engine
+    from rocmdoctor.reports import catalog
+
+    checks = _all_checks()
+    pages = (catalog.explain(c, checks, _width()) for c in engine.select(checks, (check,)))
+    emit("\n".join(pages))
+    return OK
+
+
+@app.command()
+def version() -> int:
+    """Print the version."""
+    emit(f"rocmdoctor {__version__}\n")
+    return OK
+
+
+# what they share -------------------------------------------------------------------------------------------------
+
+
+def _host(snapshot: str | None, root: str | None, user: str | None) -> Host:
+    if snapshot is not None and root is not None:
+        raise WrongUsage("--snapshot and --root exclude each other")
+    if snapshot is not None:
+        from rocmdoctor.host.recorded import open_snapshot
+
+        return open_snapshot(snapshot, user)
+    from rocmdoctor.host.live import LiveHost
+
+    return LiveHost(root or "/", user=user)
+
+
+def _all_checks() -> tuple[Any, ...]:
+    from rocmdoctor import engine
+
+    checks = engine.all_checks()
+    extra, broken = engine.plugin_checks()
+    for result in broken:
+        complain(f"{result.title}: {result.detail}")
+    return checks + extra
+
+
+def _patterns(values: list[str] | None) -> tuple[str, ...]:
+    return tuple(p.strip() for value in values or () for p in value.split(",") if p.strip())
+
+
+def _status(report: Report, fail_on: str) -> int:
+    from rocmdoctor.results import Status
+
+    if report.count(Status.ERROR):
+        return BROKEN
+    return FAILED if report.count(Status.FAIL) or (fail_on == "warn" and report.count(Status.WARN)) else OK
+
+
+def _color(refused: bool) -> bool:
+    """Colours only for a terminal that has them, and that nobody asked to be without (https://no-color.org)."""
+    return not refused and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb" and sys.stdout.isatty()
+
+
+def _width() -> int:
+    if not sys.stdout.isatty():
+        return 80
+    import shutil
+
+    return min(shutil.get_terminal_size().columns, MAX_WIDTH)
+
+
+def emit(text: str) -> None:
+    """Write data to standard output. A reader that has gone (`| head`) is no error and changes no exit status."""
+    stream = sys.stdout
+    try:
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+        stream.write(text)
+        stream.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def complain(text: str) -> None:
+    """One line on standard error, whatever the text contains."""
+    from rocmdoctor.reports.printable import printable
+
+    with contextlib.suppress(OSError):
+        print(f"rocmdoctor: {printable(text)}", file=sys.stderr)
+
+
+# from exceptions to exit status ----------------------------------------------------------------------------------
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run one command line; every way out is an exit status and at most one line on standard error."""
+    try:
+        code = app(args=list(argv), prog_name="rocmdoctor", standalone_mode=False)
+    except (KeyboardInterrupt, typer.Abort):
+        complain("interrupted")
+        return INTERRUPTED
+    except Exception as error:
+        message, code = _judge(error)
+        complain(message)
+        if os.environ.get("ROCMDOCTOR_DEBUG") == "1":
+            import traceback
+
+            traceback.print_exception(error)
+        return code
+    return code if isinstance(code, int) else OK
+
+
+def _judge(error: Exception) -> tuple[str, int]:
+    """The line and the exit status for an exception: wrong input is told from a bug."""
+    expected = tuple(getattr(sys.modules.get(module), name, WrongUsage) for module, name in WRONG_INPUT)
+    if isinstance(error, (WrongUsage, *expected)):
+        return str(error), USAGE
+    if hasattr(error, "format_message"):  # a usage error of typer, whose classes have moved between its versions
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context else "rocmdoctor"
+        return f"{error.format_message().strip().rstrip('.')} (see `{command} --help`)", USAGE
+    hint = "" if os.environ.get("ROCMDOCTOR_DEBUG") == "1" else "; ROCMDOCTOR_DEBUG=1 shows where"
+    return f"internal error: {type(error).__name__}: {error}{hint}", BROKEN
+
+
+def main() -> NoReturn:
+    """The console script."""
+    sys.exit(run(sys.argv[1:]))
