@@ -15,6 +15,7 @@ from rocmdoctor.host import Host, UnknownFact, User
 if TYPE_CHECKING:
     from rocmdoctor.facts.access import Access
     from rocmdoctor.facts.dkms import Dkms
+    from rocmdoctor.facts.environment import Environment
     from rocmdoctor.facts.gpus import Gpu
     from rocmdoctor.facts.kernel import Cmdline, Kernel
     from rocmdoctor.facts.kernel_log import KernelLog
@@ -69,6 +70,13 @@ class Facts:
     @property
     def env(self) -> Mapping[str, str]:
         return self.host.env
+
+    @cached_property
+    def environment(self) -> Environment:
+        """Parsed views of the variables that steer ROCm: overrides and visibility."""
+        from rocmdoctor.facts import environment
+
+        return environment.gather(self.host)
 
     @cached_property
     def os(self) -> OsRelease:
@@ -182,7 +190,7 @@ class Facts:
     def rocm(self) -> Rocm:
         from rocmdoctor.facts import rocm
 
-        return rocm.gather(self.host)
+        return rocm.gather(self.host, known(lambda: self.packages, None))
 
     @cached_property
     def loader(self) -> Loader:
