@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rocmdoctor.facts.access import Access
     from rocmdoctor.facts.dkms import Dkms
     from rocmdoctor.facts.environment import Environment
+    from rocmdoctor.facts.firmware import Firmware
     from rocmdoctor.facts.gpus import Gpu
     from rocmdoctor.facts.kernel import Cmdline, Kernel
     from rocmdoctor.facts.kernel_log import KernelLog
@@ -147,6 +148,12 @@ class Facts:
         from rocmdoctor.facts import dkms
 
         return dkms.gather(self.host)
+
+    @cached_property
+    def firmware(self) -> Firmware:
+        from rocmdoctor.facts import firmware
+
+        return firmware.gather(self.host, known(lambda: self.packages, None))
 
     @cached_property
     def secure_boot(self) -> SecureBoot:

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
-from rocmdoctor.host import Host
+from rocmdoctor.host import Host, UnknownFact
+
+LDCONFIG_QUERY = ("ldconfig", "-p")
+
+_WIDE = frozenset(("x86-64", "AArch64", "64bit", "double-float"))
+"""Flags of 64-bit entries (glibc elf/cache.c); i386 has none and x32 has its own."""
+
+_INCLUDE_DEPTH = 5
+_CONF_FILES = 200
+_CONF_LIMIT = 64 << 10
+_CACHE_ENTRIES = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,4 +33,72 @@ class Loader:
 
 
 def gather(host: Host) -> Loader:
-    raise NotImplementedError
+    """Raises UnknownFact when the cache could not be listed. A host without ldconfig and without a cache file (musl) has an
+    empty one."""
+    answer = host.run(LDCONFIG_QUERY)
+    if answer.timed_out or (answer.found and answer.rc != 0):
+        raise UnknownFact("ldconfig -p failed" + (" (time-out)" if answer.timed_out else f" with status {answer.rc}"))
+    if not answer.found and host.node("/etc/ld.so.cache") is not None:
+        raise UnknownFact("there is a loader cache, but no ldconfig to list it")
+    return Loader(parse_cache(answer.stdout), _conf_dirs(host), parse_library_path(host.env.get("LD_LIBRARY_PATH", "")))
+
+
+def parse_cache(text: str) -> tuple[tuple[str, str], ...]:
+    """(soname, path) of the 64-bit entries: "\\tlibm.so.6 (libc6,x86-64, OS ABI: Linux 3.2.0) => /lib/libm.so.6"."""
+    entries = []
+    for line in text.split("\n"):
+        left, arrow, path = line.partition(" => ")
+        if not arrow or line[:1] not in "\t ":
+            continue
+        soname, _, flags = left.strip().partition(" (")
+        if soname and not _WIDE.isdisjoint(flags.rstrip(")").replace(" ", "").split(",")):
+            entries.append((soname, path.strip()))
+            if len(entries) >= _CACHE_ENTRIES:
+                break
+    return tuple(entries)
+
+
+def parse_library_path(value: str) -> tuple[str, ...]:
+    """Folders of LD_LIBRARY_PATH; both colon and semicolon separate them. (The loader takes an empty entry for the working
+    folder; that is dropped here.)"""
+    return tuple(folder for folder in re.split("[:;]", value) if folder)
+
+
+def _conf_dirs(host: Host) -> tuple[tuple[str, str], ...]:
+    """Folders of ld.so.conf and what it includes, in order, each named once."""
+    folders: dict[str, str] = {}
+    waiting = [("/etc/ld.so.conf", 0)]
+    seen: set[str] = set()
+    while waiting and len(seen) < _CONF_FILES:
+        path, depth = waiting.pop(0)
+        if path in seen:
+            continue
+        seen.add(path)
+        try:
+            text = host.read(path, _CONF_LIMIT)
+        except UnknownFact:
+            if depth:
+                continue
+            text = "include ld.so.conf.d/*.conf"  # what every distribution has; older snapshots hold the folder only
+        included: list[tuple[str, int]] = []
+        for line in (text or "").splitlines():
+            words = line.partition("#")[0].split()
+            if not words or words[0] == "hwcap":
+                continue
+            if words[0] == "include":
+                if depth < _INCLUDE_DEPTH:
+                    included += [(match, depth + 1) for pattern in words[1:] for match in _matches(host, pattern, path)]
+            else:
+                folder = words[0].split("=")[0].rstrip("/") or "/"
+                if folder.startswith("/"):
+                    folders.setdefault(folder, path)
+        waiting[:0] = included[:_CONF_FILES]
+    return tuple(folders.items())
+
+
+def _matches(host: Host, pattern: str, including: str) -> tuple[str, ...]:
+    """Files of an include line; a relative pattern is relative to the including file (ldconfig(8))."""
+    try:
+        return host.glob(pattern if pattern.startswith("/") else f"{including.rpartition('/')[0]}/{pattern}")
+    except UnknownFact:
+        return ()

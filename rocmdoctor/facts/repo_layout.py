@@ -1,0 +1,80 @@
+"""What a repository URL says: whether it is AMD's, of which product and release (paths of repo.radeon.com and repo.amd.com)."""
+
+from __future__ import annotations
+
+import re
+
+CLASSIC_HOST = "repo.radeon.com"
+"""Host of the classic ROCm and driver repositories, and the Origin of their Release files."""
+
+SHADOWED_PACKAGES = ("rocminfo", "hipcc", "rocm-cmake")
+"""Names that Ubuntu universe has with higher version numbers than AMD's (rules.md 39): a pin must cover them."""
+
+_URL = re.compile(r"^[a-z][a-z0-9+.-]*://(?:[^/@]*@)?(\[[^\]]*\]|[^/:?#]*)(?::\d+)?([^?#]*)", re.I)
+_CREDENTIALS = re.compile(r"(://)[^/\s@]*@")
+_RELEASE = re.compile(r"^(?:\d+(?:\.\d+){0,3}|latest)$")
+
+_ROCM_BRANCH = re.compile(r"^(?:apt|yum|zyp|(?:rhel|el|centos|azurelinux|sle)\d*)$")
+_DRIVER_BRANCH = re.compile(r"^(?:ubuntu|debian|rhel|el|sle|sles|centos|amzn|azurelinux)\d*$")
+
+
+def without_credentials(text: str) -> str:
+    """Text with "user:password@" taken out of its URLs."""
+    return _CREDENTIALS.sub(r"\1", text)
+
+
+def _split(url: str) -> tuple[str, list[str]]:
+    """(host, path segments) in lower case; apt's signs before the scheme ("mirror+https") do not matter here."""
+    found = _URL.match(url.strip())
+    if not found:
+        return "", []
+    return found[1].lower().rstrip("."), [s for s in found[2].lower().split("/") if s]
+
+
+def _served_by_amd(host: str) -> bool:
+    return host in ("amd.com", "radeon.com") or host.endswith((".amd.com", ".radeon.com"))
+
+
+def is_amd(url: str) -> bool:
+    """On a host of AMD's, or anywhere under AMD's path layout."""
+    host, segments = _split(url)
+    return _served_by_amd(host) or _layout(host, segments) is not None
+
+
+def product(url: str) -> str | None:
+    """rocm | amdgpu | graphics | amdrocm, or None."""
+    found = _layout(*_split(url))
+    return found[0] if found else None
+
+
+def release(url: str) -> str | None:
+    """The release folder ("6.2", "30.10.2", "latest"); None for the unversioned rocm/apt/debian and for amdrocm, which has one
+    repository for all."""
+    found = _layout(*_split(url))
+    return found[1] if found else None
+
+
+def _layout(host: str, segments: list[str]) -> tuple[str, str | None] | None:
+    """(product, release) of AMD's layout, wherever in the path it begins.
+
+    rocm/apt/6.2, rocm/el9/6.2.2/main, rocm/apt/debian; amdgpu/30.10.2/ubuntu, graphics/7.2/ubuntu; and for amdrocm
+    rocm/packages-multi-arch/ubuntu2404 (7.14) and rocm/core/packages/ubuntu2404 (10.0).
+    """
+    classic = host == CLASSIC_HOST
+    for index, segment in enumerate(segments[:30]):
+        first, second = (*segments[index + 1 : index + 3], "", "")[:2]
+        if segment == "rocm":
+            if first == "packages-multi-arch" or (first, second) == ("core", "packages"):
+                return "amdrocm", None
+            if first == "packages" and _served_by_amd(host) and not classic:
+                return "amdrocm", None
+            if _ROCM_BRANCH.match(first) and _RELEASE.match(second):
+                return "rocm", second
+            if classic or first in ("apt", "yum", "zyp"):
+                return "rocm", None
+        elif segment in ("amdgpu", "graphics") and (_DRIVER_BRANCH.match(second) or (classic and index == 0)):
+            if _RELEASE.match(first):
+                return segment, first
+            if classic:
+                return segment, None
+    return ("amdrocm", None) if host.startswith("rocm.") and _served_by_amd(host) else None
