@@ -39,3 +39,22 @@ def allows(user: User, mode: int, uid: int, gid: int, wanted: int, acl: Sequence
             if entry.perm & mask & wanted == wanted:
                 return True
     return not matched and mode & wanted == wanted
+
+
+_TAGS = {0x01: "user_obj", 0x02: "user", 0x04: "group_obj", 0x08: "group", 0x10: "mask", 0x20: "other"}
+"""Tags of struct posix_acl_xattr_entry, include/uapi/linux/posix_acl.h."""
+
+
+def read_acl(raw: bytes) -> tuple[AclEntry, ...]:
+    """The entries of a system.posix_acl_access attribute (include/uapi/linux/posix_acl_xattr.h); () when it is none."""
+    if len(raw) < 4 or int.from_bytes(raw[:4], "little") != 2:
+        return ()
+    entries: list[AclEntry] = []
+    for start in range(4, len(raw) - 7, 8):
+        tag, perm = (int.from_bytes(raw[start + i : start + i + 2], "little") for i in (0, 2))
+        if tag in _TAGS:
+            named = tag in (0x02, 0x08)
+            entries.append(
+                AclEntry(_TAGS[tag], perm & 7, int.from_bytes(raw[start + 4 : start + 8], "little") if named else None)
+            )
+    return tuple(entries)
