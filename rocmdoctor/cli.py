@@ -111,11 +111,19 @@ def check(
         raise WrongUsage(f"--rocm {rocm}: a release is written like 6.2 or 6.2.4")
     if quiet and verbose:
         raise WrongUsage("-q and -v exclude each other")
+    host = _host(snapshot, root, user)
     from rocmdoctor.examination import examine
     from rocmdoctor.matrix import load
 
-    host = _host(snapshot, root, user)
-    report = examine(host, load(matrix), only=_patterns(only), skip=_patterns(skip), profile=profile, python=python, rocm=rocm)
+    report = examine(
+        host,
+        load(matrix),
+        only=_patterns("--only", only),
+        skip=_patterns("--skip", skip),
+        profile=profile,
+        python=python,
+        rocm=rocm,
+    )
     if format == "json":
         from rocmdoctor.reports import json_report
 
@@ -204,8 +212,12 @@ def _all_checks() -> tuple[Any, ...]:
     return checks + extra
 
 
-def _patterns(values: list[str] | None) -> tuple[str, ...]:
-    return tuple(p.strip() for value in values or () for p in value.split(",") if p.strip())
+def _patterns(option: str, values: list[str] | None) -> tuple[str, ...]:
+    """Globs of a repeatable option that takes comma lists as well. An option without one would silently mean every check."""
+    found = tuple(p.strip() for value in values or () for p in value.split(",") if p.strip())
+    if values and not found:
+        raise WrongUsage(f"{option} names no check")
+    return found
 
 
 def _status(report: Report, fail_on: str) -> int:
@@ -267,6 +279,8 @@ def run(argv: Sequence[str]) -> int:
 
             traceback.print_exception(error)
         return code
+    if code == INTERRUPTED:  # how newer versions of typer pass a KeyboardInterrupt on
+        complain("interrupted")
     return code if isinstance(code, int) else OK
 
 
