@@ -11,13 +11,19 @@ MODULES = (
     "gpu_present",
     "driver",
     "kfd_node",
+    "places",
     "access",
     "rocm_install",
     "rocminfo",
     "gpu_support",
     "environment",
     "torch",
+    "python_env",
+    "apu",
     "repos",
+    "packages",
+    "health",
+    "tuning",
 )
 """In order of layer: what stands lower in the stack is judged and reported first."""
 

@@ -1,0 +1,142 @@
+"""May the asked user open the compute nodes, now? Group membership is only one way to that (rules.md 19-22)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rocmdoctor.checks import remedies
+from rocmdoctor.checks.remedies import recheck
+from rocmdoctor.engine import check
+from rocmdoctor.facts import Facts
+from rocmdoctor.facts.access import DeviceNode
+from rocmdoctor.matrix import Matrix
+from rocmdoctor.results import Evidence, Finding, Fix, Status
+
+VERIFY = recheck("permissions.*")
+UDEV_RULE = 'KERNEL=="kfd", GROUP="render", MODE="0660"'
+OVERFLOW_GID = 65534
+"""The gid that a user namespace shows for groups that it does not map (/proc/sys/kernel/overflowgid)."""
+
+
+@check(
+    "permissions.kfd-access",
+    title="The user can open /dev/kfd",
+    after=["kfd_node.opens", "kfd_node.present", "container.devices"],
+    places=("bare-metal", "vm", "container"),
+    docs=[remedies.ROCM_PREREQUISITES],
+)
+def kfd_access(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
+    """Opens /dev/kfd read-write as the asked user. What counts is whether that works now: world-open nodes, ACLs and logind seats
+    are as good as a group. After `usermod` a running session does not have the new group yet."""
+    kfd = facts.access.kfd
+    if not kfd.exists or kfd.open != "EACCES":
+        return
+    yield _denied(facts, [kfd, *(n for n in facts.access.render if n.open == "EACCES")])
+
+
+@check(
+    "permissions.render-access",
+    title="The user can open the GPU's render nodes",
+    after=["permissions.kfd-access", "container.devices"],
+    places=("bare-metal", "vm", "container"),
+    docs=[remedies.ROCM_PREREQUISITES],
+)
+def render_access(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
+    """Opens each /dev/dri/renderD* that belongs to an AMD GPU read-write as the asked user. ROCm needs it beside /dev/kfd."""
+    minors = {n.render_minor for g in facts.gpus for n in g.kfd if n.render_minor}
+    denied = [n for n in facts.access.render if n.open == "EACCES" and (not minors or n.minor in minors)]
+    if denied:
+        yield _denied(facts, denied)
+
+
+def _denied(facts: Facts, nodes: list[DeviceNode]) -> Finding:
+    user = facts.user
+    first = nodes[0]
+    evidence = tuple(Evidence(n.path, n.described) for n in nodes[:3]) + (
+        Evidence("groups of this session", " ".join(map(str, sorted(user.groups)))),
+    )
+    groups = sorted({n.group for n in nodes if n.group and n.gid and n.mode & 0o060 == 0o060})
+    gids = sorted({n.gid for n in nodes if n.gid and n.mode & 0o060 == 0o060})
+    if facts.place.kind == "container":
+        return Finding(Status.FAIL, f"{user.name} cannot open {first.path} in this container", *_container(facts, first, gids, evidence))
+    if gids and set(gids) <= user.database_groups:
+        return Finding(
+            Status.FAIL,
+            f"{user.name} is in the group {' and '.join(groups) or gids[0]}, but this session has not got it yet",
+            "Groups are given at login. The account has the right group now; sessions, tmux servers and services that were started before do not.",
+            evidence + (Evidence("groups of the account", " ".join(map(str, sorted(user.database_groups)))),),
+            (Fix("Log out completely and log in again (a terminal multiplexer or a service must be restarted too)", needs=("relogin",), verify=VERIFY),),
+        )
+    if not groups:
+        return Finding(
+            Status.FAIL,
+            f"{user.name} cannot open {first.path}: no group can, by its mode",
+            "The node belongs to root alone. The udev rule that gives it to the render group is missing (AMD's driver package or udev's own "
+            "50-udev-default.rules brings it).",
+            evidence,
+            (
+                Fix(
+                    f"Write a udev rule that gives the node to the render group (/etc/udev/rules.d/70-kfd.rules: {UDEV_RULE}), and apply it",
+                    (("udevadm", "control", "--reload-rules"), ("udevadm", "trigger", "--name-match=kfd")),
+                    needs=("root",),
+                    verify=VERIFY,
+                ),
+            ),
+        )
+    wanted = groups + [g for g in ("video",) if g in facts.groups and g not in groups]
+    joined = " and ".join(wanted)
+    return Finding(
+        Status.FAIL,
+        f"{user.name} cannot open {first.path}",
+        f"The node is open to {' and '.join(groups)} only, and {user.name} is not in that group, so every ROCm program of this user finds no GPU.",
+        evidence,
+        (
+            Fix(
+                f"Add {user.name} to the {joined} group{'s' if len(wanted) > 1 else ''}, then log in again",
+                (("usermod", "-a", "-G", ",".join(wanted), user.name),),
+                needs=("root", "relogin"),
+                automatic=True,
+                verify=VERIFY,
+            ),
+            Fix(
+                "On a cluster with directory accounts: let pam_group add the group at login, or open the nodes to everyone by a udev rule "
+                '(KERNEL=="kfd", MODE="0666"; SUBSYSTEM=="drm", KERNEL=="renderD*", MODE="0666"), as AMD documents',
+                needs=("root",),
+                verify=VERIFY,
+            ),
+        ),
+    )
+
+
+def _container(facts: Facts, node: DeviceNode, gids: list[int], evidence: tuple[Evidence, ...]) -> tuple[str, tuple[Evidence, ...], tuple[Fix, ...]]:
+    """Detail, evidence and fixes inside a container: the group must come from outside (rules.md 21)."""
+    place = facts.place
+    unmapped = node.gid == OVERFLOW_GID or node.uid == OVERFLOW_GID
+    if place.rootless or unmapped:
+        return (
+            "This is a rootless container: its user namespace does not map the host's render group, so the process is outside of that "
+            "group whatever its name or uid in here.",
+            evidence + (Evidence("/proc/self/uid_map", "; ".join(" ".join(map(str, m)) for m in place.uid_map[:3])),),
+            (
+                Fix(
+                    "Keep the host user's groups: put the host user into the render group, then start the container with --group-add keep-groups (podman, crun)",
+                    (("podman", "run", "--group-add", "keep-groups", "--device=/dev/kfd", "--device=/dev/dri", "IMAGE"),),
+                    verify=VERIFY,
+                ),
+                Fix("Or run the container rootful (sudo podman run ... or docker)", needs=("root",)),
+            ),
+        )
+    gid = gids[0] if gids else node.gid
+    options = tuple(part for g in (gids or [gid]) for part in ("--group-add", str(g)))
+    return (
+        f"The nodes belong to gid {gid} of the host{'' if node.group else ', which has no name in here'}; the process is not in it. "
+        "Changing groups inside the image does not help: the number must match the host's.",
+        evidence,
+        (
+            Fix(
+                f"Start the container with --group-add {gid}, the numeric group of the host's nodes",
+                (("docker", "run", "--device=/dev/kfd", "--device=/dev/dri", *options, "IMAGE"),),
+                verify=VERIFY,
+            ),
+        ),
+    )

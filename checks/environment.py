@@ -1,0 +1,230 @@
+"""Environment variables that change what ROCm sees: overrides, visibility, library paths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rocmdoctor.checks import remedies
+from rocmdoctor.checks.remedies import recheck
+from rocmdoctor.engine import NotApplicable, check
+from rocmdoctor.facts import Facts, known
+from rocmdoctor.facts.environment import OVERRIDE, Override
+from rocmdoctor.facts.gpus import Gpu
+from rocmdoctor.matrix import Matrix
+from rocmdoctor.results import Evidence, Finding, Fix, Status
+
+
+def _where_set(facts: Facts, variable: str) -> tuple[str, tuple[Evidence, ...]]:
+    """The start-up file lines that set a variable: for the sentence, and as evidence."""
+    lines = facts.environment.set_in(variable)[:3]
+    return (f" (set in {', '.join(s.place for s in lines)})" if lines else ""), tuple(Evidence(s.place, s.text) for s in lines)
+
+
+def _unset(variable: str, title: str) -> Fix:
+    return Fix(title, (("env", "-u", variable, "rocminfo"),), needs=("relogin",), verify=recheck("hsa_override.*", "rocminfo.*"))
+
+
+@check("hsa_override.valid", title="HSA_OVERRIDE_GFX_VERSION is unset or well-formed", after=["gpu_present.device"], docs=[remedies.ENVIRONMENT])
+def override_valid(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
+    """The variable must read major.minor.stepping in decimal (10.3.0). Set to the empty string it hides every GPU on many releases,
+    which happens in compose files and Kubernetes manifests (ROCR-Runtime #354); in any other form nothing starts."""
+    for override in facts.environment.overrides:
+        name = override.variable
+        where, lines = _where_set(facts, name)
+        if override.empty:
+            yield Finding(
+                Status.FAIL,
+                f"{name} is set to the empty string, which hides every GPU",
+                "Many releases read the empty value as gfx000. An unset variable is fine, an empty one is not.",
+                (Evidence("environment", f'{name}=""'), *lines),
+                (_unset(name, f"Unset {name}{where}: remove the line (in a compose file or manifest as well), do not leave it empty"),),
+            )
+        elif not override.valid:
+            hint = _right_value(facts, matrix)
+            yield Finding(
+                Status.FAIL,
+                f"{name}={override.value} is not a version: it must read major.minor.stepping",
+                "The run time does not understand it and starts with no GPU at all." + (f" {hint}" if hint else ""),
+                (Evidence("environment", f"{name}={override.value}"), *lines),
+                (_unset(name, f"Remove {name}{where}, or write it in the form that it must have. {hint}".rstrip()),),
+            )
+
+
+def _right_value(facts: Facts, matrix: Matrix) -> str:
+    for gpu in facts.gpus:
+        for value, target in matrix.override_suggestions(gpu.gfx or ""):
+            return f"For {gpu.gfx} it is {value} (runs as {target}), where a build lacks {gpu.gfx}."
+    return ""
+
+
+@check("hsa_override.fits", title="No override changes a GPU for the worse", after=["hsa_override.valid", "gpu_present.device"], docs=[remedies.ENVIRONMENT])
+def override_fits(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
+    """Compares the override with each GPU's real target from KFD. Inside gfx103x, 10.3.0 is right where the build lacks the target; small
+    RDNA3 parts with 11.0.0 can hang; gfx12 with anything and any change of the major number is harmful; one global value hits every
+    GPU of a mixed machine; a value equal to the real target is a left-over (rules.md 25, 26)."""
+    if not facts.environment.overrides:
+        return
+    mixed = len({g.gfx for g in facts.gpus if g.gfx}) > 1
+    built = _built_gfx(facts)
+    for gpu in facts.gpus:
+        override = facts.environment.override_for(gpu.kfd_node)
+        if override is not None and override.gfx and gpu.gfx:
+            yield from _judge_override(facts, matrix, gpu, override, mixed, gpu.gfx in built)
+
+
+def _judge_override(facts: Facts, matrix: Matrix, gpu: Gpu, override: Override, mixed: bool, native: bool) -> Iterator[Finding]:
+    setting = f"{override.variable}={override.value}"
+    where, lines = _where_set(facts, override.variable)
+    rule = matrix.override(gpu.gfx or "", override.value, rocm=known(lambda: facts.rocm_version, None))
+    evidence = (Evidence("environment", setting), Evidence("KFD" if gpu.gfx_source == "kfd" else "PCI id", f"{gpu.label}: {gpu.gfx}"), *lines)
+    one_for_all = mixed and override.node is None
+    per_gpu = (
+        (Fix(f"On a machine with different GPUs set it for one of them: {OVERRIDE}_<KFD node>, or hide the other with ROCR_VISIBLE_DEVICES"),)
+        if one_for_all
+        else ()
+    )
+    if rule.verdict in ("harmful", "wrong"):
+        yield Finding(
+            Status.FAIL,
+            f"{setting} makes the {gpu.label} ({gpu.gfx}) look like {override.gfx}",
+            rule.reason + (" One global value hits every GPU of this machine." if one_for_all else ""),
+            evidence,
+            (_unset(override.variable, f"Unset {override.variable}{where}"), *per_gpu),
+        )
+    elif rule.verdict == "noop":
+        if not mixed:
+            yield Finding(
+                Status.WARN,
+                f"{setting} is a left-over: the GPU is {gpu.gfx} anyway",
+                "It changes nothing today and will mislead after the next GPU or ROCm.",
+                evidence,
+                (_unset(override.variable, f"Remove {override.variable}{where}"),),
+            )
+    elif native:
+        yield Finding(
+            Status.WARN,
+            f"{setting} is not needed: the installed build has code for {gpu.gfx}",
+            f"The {gpu.label} runs as {override.gfx} because of it. {rule.reason}",
+            evidence,
+            (_unset(override.variable, f"Unset {override.variable}{where} and use the native target"), *per_gpu),
+        )
+    elif rule.verdict == "risky":
+        yield Finding(
+            Status.WARN,
+            f"{setting} is a risk on the {gpu.label} ({gpu.gfx})",
+            rule.reason,
+            evidence,
+            (_unset(override.variable, f"Remove {override.variable}{where} and use a build that has {gpu.gfx}"), *per_gpu),
+        )
+
+
+def _built_gfx(facts: Facts) -> frozenset[str]:
+    """Targets of the build in use: the wheel's when there is a ROCm wheel, else the active ROCm's rocBLAS files."""
+    env = known(lambda: facts.torch_env, None)
+    if env and env.torch and env.torch.build == "rocm" and env.torch.library_gfx:
+        return env.torch.library_gfx
+    active = known(lambda: facts.rocm.active, None)
+    return active.gfx if active and active.gfx else frozenset()
+
+
+@check("visibility_env.gpus-left", title="The visibility variables leave GPUs", after=["gpu_present.device"], docs=[remedies.ENVIRONMENT])
+def gpus_left(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
+    """ROCR_VISIBLE_DEVICES acts first, HIP_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES count what it left, GPU_DEVICE_ORDINAL what those
+    left. The empty string hides all, an index out of range hides from there on (rules.md 27). Schedulers set several on purpose."""
+    visibility = facts.environment.visibility
+    if not visibility.masks:
+        return
+    total = len(known(lambda: facts.kfd.gpus, ())) or len(facts.gpus)
+    left = visibility.visible(total)
+    evidence = tuple(Evidence("environment", f'{m.variable}="{m.value}"') for m in visibility.masks)
+    if left.count == 0 and left.hidden_by:
+        yield Finding(
+            Status.FAIL,
+            f"{left.hidden_by} leaves none of the {total} GPU(s) visible",
+            "Driver and run time are fine; the variable hides every GPU from the programs of this session.",
+            evidence,
+            (
+                Fix(
+                    f"Unset {left.hidden_by}, or give it an index from 0 on, counted in what the earlier variables leave",
+                    (("env", "-u", left.hidden_by, "rocminfo"),),
+                    verify=recheck("visibility_env.*"),
+                ),
+            ),
+        )
+    elif left.cut and left.count < total:
+        variable, token = left.cut[0]
+        yield Finding(
+            Status.WARN,
+            f"{variable} names {token!r}, which is no GPU here: {left.count} of {total} GPU(s) are visible",
+            "From the first entry that does not exist on, the rest of the list is ignored.",
+            evidence,
+            (Fix(f"Correct {variable}: indexes start at 0 and count what the earlier variables leave"),),
+        )
+
+
+@check("ld_path.wheel", title="LD_LIBRARY_PATH does not mix ROCm releases into PyTorch", after=["torch_build.rocm"])
+def wheel_libraries(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
+    """A ROCm wheel brings its own libraries. A folder of another ROCm release in LD_LIBRARY_PATH beats the RUNPATH of older wheels and is
+    found first by libraries that are opened by name in newer ones. Judged by what would be loaded, not by presence (rules.md 28)."""
+    env = facts.torch_env
+    torch = env.torch if env else None
+    if torch is None or torch.build != "rocm" or torch.layout not in ("bundled", "rocm-sdk") or not torch.rocm_release:
+        raise NotApplicable("no ROCm wheel with libraries of its own")
+    for folder in facts.loader.library_path:
+        real = facts.host.resolve(folder) or folder
+        owner = next((i for i in facts.rocm.installs if i.version and (real == i.root or real.startswith(i.root + "/"))), None)
+        if owner is None or not owner.has_hip or not owner.version:
+            continue
+        if owner.version.split(".")[:2] == torch.rocm_release.split(".")[:2]:
+            continue
+        yield Finding(
+            Status.WARN,
+            f"LD_LIBRARY_PATH puts ROCm {owner.version} ahead of the libraries of torch {torch.version}",
+            f"The wheel carries ROCm {torch.rocm_release}. With the variable the loader picks {folder} first, and torch runs on a mix of the two.",
+            (
+                Evidence("environment", f"LD_LIBRARY_PATH={facts.env.get('LD_LIBRARY_PATH', '')}"),
+                Evidence(owner.root, f"ROCm {owner.version}"),
+                *_where_set(facts, "LD_LIBRARY_PATH")[1],
+            ),
+            (
+                Fix(
+                    "Unset LD_LIBRARY_PATH for PyTorch (the wheel needs none), or take the ROCm folder out of it",
+                    (("env", "-u", "LD_LIBRARY_PATH", "python3", "your_program.py"),),
+                    verify=recheck("ld_path.*"),
+                ),
+            ),
+        )
+        return
+
+
+@check("ld_path.symbols", title="The loader finds libraries that fit each other", after=["rocm_install.present"], needs_gpu=False)
+def symbols(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
+    """A "symbol lookup error" of rocminfo names the library that is too old. The usual one is the distribution's libdrm_amdgpu where ROCm
+    wants AMD's newer package of it (legacy-rocm-build issues on amdgpu_va_get_start_addr)."""
+    info = facts.rocminfo
+    if info.error not in ("symbol-missing", "library-missing"):
+        return
+    line = info.error_text.strip().splitlines()[-1] if info.error_text.strip() else ""
+    drm = "amdgpu_" in line and info.error == "symbol-missing"
+    distribution = known(lambda: facts.packages.get("libdrm-amdgpu1"), None)
+    evidence = [Evidence("rocminfo", line)]
+    if drm and distribution:
+        evidence.append(Evidence("package libdrm-amdgpu1", distribution.version))
+    yield Finding(
+        Status.FAIL,
+        "ROCm's run time and libdrm_amdgpu do not fit each other" if drm else "ROCm's run time cannot be loaded",
+        "The run time wants a function that the distribution's libdrm does not have; AMD's own libdrm-amdgpu packages carry it (amdgpu-install --no-dkms leaves them out)."
+        if drm
+        else "The loader finds none, or another release, of a library that it needs.",
+        tuple(evidence),
+        (
+            Fix(
+                "Install AMD's libdrm packages from the amdgpu repository of the same release",
+                remedies.install(facts, "libdrm-amdgpu-amdgpu1", "libdrm2-amdgpu"),
+                needs=("root", "network"),
+                verify=recheck("ld_path.*", "rocminfo.*"),
+            )
+            if drm
+            else Fix("Reinstall the ROCm run time and refresh the loader's cache", (*remedies.install(facts, "hsa-rocr"), ("ldconfig",)), needs=("root", "network"), verify=recheck("ld_path.*")),
+        ),
+    )

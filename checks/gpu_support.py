@@ -1,0 +1,160 @@
+"""Is this GPU served by the ROCm that is installed, and does AMD list the host? Kernel, distribution and driver against the matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rocmdoctor.checks import remedies
+from rocmdoctor.engine import NotApplicable, check
+from rocmdoctor.facts import Facts, known
+from rocmdoctor.matrix import Matrix, Verdict
+from rocmdoctor.results import Evidence, Finding, Fix, Status
+
+
+@check("gpu_support.release", title="The installed ROCm has code for the GPU", after=["gpu_present.device", "rocm_install.present"], docs=[remedies.COMPATIBILITY])
+def release(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
+    """Compares each GPU's gfx target with the installed rocBLAS files (what was built) and with the release's support list (what AMD
+    states). A target that was built works even where AMD does not list it, so only its absence is a failure."""
+    rocm = facts.rocm_version
+    active = facts.rocm.active
+    built = active.gfx if active and not facts.asked_rocm else None
+    if not rocm and built is None:
+        raise NotApplicable("no ROCm of a known version is installed")
+    wheel = _wheel_gfx(facts)
+    for gfx, gpus in _by_gfx(facts).items():
+        gpu = gpus[0]
+        answer = matrix.gpu(rocm, gfx, product=gpu.product, family=gpu.family) if rocm else None
+        listed = answer is not None and answer.verdict in (Verdict.SUPPORTED, Verdict.DEPRECATED)
+        has_code = built is not None and _covers(gfx, built)
+        evidence = [Evidence("KFD" if gpu.gfx_source == "kfd" else "PCI id", f"{gpu.label}: {gfx}")]
+        if answer is not None:
+            evidence.append(Evidence(f"compat_matrix.yaml {matrix.date}", answer.reason))
+        if built:
+            evidence.append(Evidence(f"{active.root}/lib/rocblas/library" if active else "rocblas", "targets: " + ", ".join(sorted(built))))
+        if has_code or (listed and not built):
+            if answer is not None and answer.verdict is Verdict.UNSUPPORTED and not gfx in wheel and gpu.klass != "apu":
+                yield Finding(
+                    Status.WARN,
+                    f"The {gpu.label} ({gfx}) is not on AMD's list for ROCm {rocm}",
+                    "The libraries have code for it, so it may well run; AMD does not test or support the pair.",
+                    tuple(evidence),
+                    _other_release(matrix, gfx),
+                )
+            continue
+        if gfx in wheel or answer is None or answer.verdict is Verdict.UNKNOWN or listed:
+            continue
+        if built:
+            yield Finding(
+                Status.FAIL,
+                f"ROCm {rocm} has no code for the {gpu.label} ({gfx})",
+                "Neither is the target on AMD's list for this release nor among the files of its rocBLAS: programs start, and the first kernel ends with 'invalid device function' or a missing TensileLibrary.",
+                tuple(evidence),
+                _other_release(matrix, gfx),
+            )
+        else:
+            yield Finding(
+                Status.WARN,
+                f"The {gpu.label} ({gfx}) is not on AMD's list for ROCm {rocm}",
+                "AMD's libraries of this release are not built for it.",
+                tuple(evidence),
+                _other_release(matrix, gfx),
+            )
+
+
+def _by_gfx(facts: Facts) -> dict[str, list]:  # type: ignore[type-arg]
+    found: dict[str, list] = {}  # type: ignore[type-arg]
+    for gpu in facts.gpus:
+        if gpu.gfx:
+            found.setdefault(gpu.gfx, []).append(gpu)
+    return found
+
+
+def _covers(gfx: str, built: frozenset[str]) -> bool:
+    return gfx in built
+
+
+def _wheel_gfx(facts: Facts) -> frozenset[str]:
+    """Targets of every ROCm wheel here: a wheel brings its own libraries (rules.md 31)."""
+    return frozenset().union(*(e.torch.library_gfx for e in known(lambda: facts.pythons, ()) if e.torch and e.torch.build == "rocm"))
+
+
+def _other_release(matrix: Matrix, gfx: str) -> tuple[Fix, ...]:
+    serving = [v for v in matrix.versions if matrix.gpu(v, gfx).verdict is Verdict.SUPPORTED]
+    if not serving:
+        return (Fix(f"No ROCm release of the matrix lists {gfx}: community builds may have it, or use the GPU through Vulkan"),)
+    first, last = serving[0], serving[-1]
+    span = last if first == last else f"{first} to {last}"
+    return (Fix(f"Install a ROCm release that lists {gfx} ({span})", (("rocmdoctor", "install", "--rocm", last),), needs=("root", "network")),)
+
+
+@check("os_support.release", title="AMD lists this distribution for the installed ROCm", after=["gpu_present.device", "rocm_install.present"], places=("bare-metal", "vm"), docs=[remedies.SYSTEM_REQUIREMENTS])
+def distribution(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
+    """Looks the distribution and its version up in the release's list. Derivatives are judged by their base; what AMD does not list is a
+    warning with the nearest base, never a failure (rules.md 43)."""
+    rocm = facts.rocm_version
+    if not rocm or not facts.rocm.active or facts.rocm.active.origin == "distro-package":
+        raise NotApplicable("no ROCm of AMD is installed")
+    os = facts.os
+    base = matrix.base_os(os.id, os.version_id, os.id_like, os.ubuntu_codename, os.codename)
+    family = next((g.family for g in facts.gpus if g.family), None)
+    if base is None:
+        answer = None
+    else:
+        answer = matrix.os(rocm, base.id, base.version, family=family)
+        if answer.verdict in (Verdict.SUPPORTED, Verdict.DEPRECATED, Verdict.UNKNOWN) and base.exact:
+            return
+        if answer.verdict is Verdict.UNKNOWN:
+            return
+    name = os.name
+    yield Finding(
+        Status.WARN,
+        f"{name} is not on AMD's list for ROCm {rocm}",
+        (f"It is judged as {base.id} {base.version}. " if base and not base.exact else "")
+        + (answer.reason if answer else "AMD lists no distribution of this kind.")
+        + " It may work all the same; AMD does not test it.",
+        (Evidence("/etc/os-release", f"{os.id} {os.version_id or '(no version)'}"), Evidence(f"compat_matrix.yaml {matrix.date}", answer.reason if answer else "no row")),
+        (Fix("See what AMD lists for this distribution and GPU", (("rocmdoctor", "matrix", "suggest", "--rocm", rocm, "--os", f"{base.id}:{base.version}" if base else os.id),)),),
+    )
+
+
+@check("kernel.supported", title="AMD lists this kernel for the installed ROCm", after=["os_support.release", "gpu_present.device", "rocm_install.present"], places=("bare-metal", "vm"), profiles=("node",), docs=[remedies.SYSTEM_REQUIREMENTS])
+def kernel(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
+    """Looks the running kernel up in the release's list for this distribution. Only part of the profile `node`: on other hosts a kernel
+    that AMD did not test and that works is not worth a warning."""
+    rocm = facts.rocm_version
+    os = facts.os
+    base = matrix.base_os(os.id, os.version_id, os.id_like, os.ubuntu_codename, os.codename)
+    if not rocm or base is None:
+        raise NotApplicable("nothing to look up")
+    family = next((g.family for g in facts.gpus if g.family), None)
+    answer = matrix.kernel(rocm, base.id, base.version, facts.kernel.release, family=family)
+    if answer.verdict is Verdict.UNSUPPORTED:
+        yield Finding(
+            Status.WARN,
+            f"The kernel {facts.kernel.release} is not on AMD's list for ROCm {rocm} on {base.id} {base.version}",
+            answer.reason,
+            (Evidence("uname -r", facts.kernel.release), Evidence(f"compat_matrix.yaml {matrix.date}", answer.reason)),
+            (Fix("See the nearest listed kernel", (("rocmdoctor", "matrix", "suggest", "--rocm", rocm, "--os", f"{base.id}:{base.version}", "--kernel", facts.kernel.release),)),),
+        )
+
+
+@check("mixed_gpu.gfx803", title="No old Polaris card stops ROCm for every GPU", after=["gpu_present.device"])
+def polaris(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
+    """One gfx803 card that KFD serves stops ROCm 7.x for every GPU in the machine: the run time rejects its doorbells with a plain
+    HSA_STATUS_ERROR (rocm-systems #6883). The last line that works beside it is 6.4 (rules.md 18)."""
+    old = [g for g in facts.gpus if g.gfx == "gfx803" and g.kfd]
+    rocm = facts.rocm_version
+    if not old or not rocm or len(facts.gpus) == len(old):
+        return
+    if not matrix.gfx803_stops(rocm):
+        return
+    yield Finding(
+        Status.FAIL,
+        f"The {old[0].label} (gfx803) stops ROCm {rocm} for every GPU of this machine",
+        "The run time of ROCm 7 ends with HSA_STATUS_ERROR when KFD shows such a card; no override helps.",
+        (Evidence(f"/sys/class/kfd/kfd/topology/nodes/{old[0].kfd_node}", "gfx803"),),
+        (
+            Fix("Remove the card, or unbind amdgpu from it before using ROCm", (("driverctl", "set-override", old[0].pci_address or "", "none"),), needs=("root",)),
+            Fix("Or stay with ROCm 6.4, the last line that works beside it", needs=("root", "network")),
+        ),
+    )

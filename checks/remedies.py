@@ -1,0 +1,97 @@
+"""Remedies that several checks offer, worded for this host's package manager and place.
+
+Commands are those that AMD's or the distribution's documents give for the same step. None edits the boot loader, switches off
+Secure Boot or removes a package that it does not name (rules.md 49).
+"""
+
+from __future__ import annotations
+
+from rocmdoctor.facts import Facts, known
+from rocmdoctor.results import Evidence, Fix
+
+INSTALL = {
+    "apt": ("apt-get", "install", "-y"),
+    "dnf": ("dnf", "install", "-y"),
+    "zypper": ("zypper", "install", "-y"),
+    "tdnf": ("tdnf", "install", "-y"),
+    "pacman": ("pacman", "-S", "--needed"),
+}
+REMOVE = {
+    "apt": ("apt-get", "purge"),
+    "dnf": ("dnf", "remove"),
+    "zypper": ("zypper", "remove"),
+    "tdnf": ("tdnf", "remove"),
+    "pacman": ("pacman", "-R"),
+}
+
+
+def manager(facts: Facts) -> str | None:
+    """apt | dnf | zypper | tdnf | pacman, None when the distribution is unknown."""
+    return known(lambda: facts.os.package_manager, None)
+
+
+def recheck(*ids: str) -> tuple[str, ...]:
+    """The command that shows whether a remedy worked."""
+    return ("rocmdoctor", "check", "--only", ",".join(ids))
+
+
+def install(facts: Facts, *packages: str) -> tuple[tuple[str, ...], ...]:
+    """Install packages with this host's package manager; nothing when it is unknown."""
+    tool = manager(facts)
+    return ((*INSTALL[tool], *packages),) if tool in INSTALL else ()
+
+
+def remove(facts: Facts, *packages: str) -> tuple[tuple[str, ...], ...]:
+    """Remove the named packages; the package manager still asks before it does."""
+    tool = manager(facts)
+    return ((*REMOVE[tool], *packages),) if tool in REMOVE else ()
+
+
+def headers(facts: Facts) -> tuple[str, ...]:
+    """Packages with the headers of the running kernel, as AMD's install prerequisites name them."""
+    release = facts.kernel.release
+    tool = manager(facts)
+    if tool == "apt":
+        return (f"linux-headers-{release}",)
+    if tool in ("dnf", "tdnf"):
+        name = "kernel-uek-devel" if "uek" in release else "kernel-devel"
+        return (f"{name}-{release}",)
+    if tool == "zypper":
+        return (f"kernel-{facts.kernel.flavour or 'default'}-devel",)
+    return ()
+
+
+def inbox_driver(facts: Facts) -> Fix:
+    """Leave the kernel's own driver to the GPU: remove the packaged one (rules.md 10)."""
+    return Fix(
+        "Use the kernel's own (inbox) driver: remove amdgpu-dkms; ROCm itself stays installed",
+        remove(facts, "amdgpu-dkms"),
+        needs=("root", "reboot"),
+        verify=recheck("amdgpu_module.*", "dkms.*"),
+    )
+
+
+def load_amdgpu(title: str = "Load the amdgpu driver now") -> Fix:
+    return Fix(title, (("modprobe", "amdgpu"),), needs=("root",), automatic=True, verify=recheck("amdgpu_module.*", "kfd_node.*"))
+
+
+def log_evidence(facts: Facts, pattern: str, limit: int = 4) -> tuple[Evidence, ...]:
+    """The first kernel messages that match, as evidence; none when the log is unknown."""
+    log = known(lambda: facts.kernel_log, None)
+    if log is None:
+        return ()
+    return tuple(Evidence(log.source, line.text) for line in log.matching(pattern)[:limit])
+
+
+def said(facts: Facts, pattern: str) -> bool:
+    """Whether the kernel log holds a message that matches; False when the log is unknown."""
+    return bool(log_evidence(facts, pattern, 1))
+
+
+ROCM_PREREQUISITES = "https://rocm.docs.amd.com/projects/install-on-linux/en/latest/install/prerequisites.html"
+SYSTEM_REQUIREMENTS = "https://rocm.docs.amd.com/projects/install-on-linux/en/latest/reference/system-requirements.html"
+USER_KERNEL_SPACE = "https://rocm.docs.amd.com/projects/install-on-linux/en/latest/reference/user-kernel-space-compat-matrix.html"
+COMPATIBILITY = "https://rocm.docs.amd.com/en/latest/compatibility/compatibility-matrix.html"
+CONTAINERS = "https://rocm.docs.amd.com/projects/install-on-linux/en/latest/how-to/docker.html"
+ENVIRONMENT = "https://rocm.docs.amd.com/en/latest/reference/env-variables.html"
+PYTORCH = "https://rocm.docs.amd.com/projects/install-on-linux/en/latest/install/3rd-party/pytorch-install.html"

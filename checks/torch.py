@@ -1,0 +1,245 @@
+"""PyTorch: the build, its gfx targets, its companions, and whether the driver serves it. Read as text, never imported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rocmdoctor import versions
+from rocmdoctor.checks import remedies
+from rocmdoctor.checks.remedies import recheck
+from rocmdoctor.checks.rocm_install import real_installs
+from rocmdoctor.engine import NotApplicable, check
+from rocmdoctor.facts import Facts, known
+from rocmdoctor.facts.gpus import Gpu
+from rocmdoctor.facts.pythons import PythonEnv, Torch
+from rocmdoctor.matrix import Matrix, Verdict
+from rocmdoctor.results import Evidence, Finding, Fix, Status
+
+NVIDIA = "10de"
+
+
+def rocm_torch(facts: Facts) -> tuple[PythonEnv, Torch]:
+    """The environment that is judged and its ROCm build of torch; NotApplicable when there is none."""
+    env = facts.torch_env
+    if env is None or env.torch is None:
+        raise NotApplicable("no PyTorch was found in --python, VIRTUAL_ENV, CONDA_PREFIX, the first python3 on PATH or the user site")
+    if env.torch.build != "rocm":
+        raise NotApplicable("PyTorch is not a ROCm build: see torch_build.rocm")
+    return env, env.torch
+
+
+def wheel_fix(facts: Facts, matrix: Matrix, env: PythonEnv, title: str) -> tuple[Fix, ...]:
+    """Install the newest ROCm wheel that fits this GPU, Python and driver, with its companions, from its own index.
+
+    --index-url and not --extra-index-url: with the latter pip may take the CUDA build of the default index.
+    """
+    gfx = next((g.gfx for g in sorted(facts.gpus, key=lambda g: g.klass == "apu") if g.gfx), None)
+    if gfx is None:
+        return ()
+    python = versions.major_minor(env.version)
+    choices = matrix.wheels_for(gfx=gfx, python=python, driver=known(lambda: facts.driver_release, None))
+    if not choices:
+        choices = matrix.wheels_for(gfx=gfx)
+        if not choices:
+            return (Fix(f"No official ROCm wheel has code for {gfx}; AMD's per-GPU indexes (TheRock) may: see the documentation"),)
+        best = choices[0]
+        newest = f"Python {python} has no ROCm wheel for {gfx}: create an environment with a newer Python, then install torch {best.torch} from {best.index_url}"
+        return (Fix(newest, (("python3", "-m", "venv", "rocm-venv"), ("rocm-venv/bin/pip", "install", "--index-url", best.index_url, *best.requirements)), needs=("network",)),)
+    best = choices[0]
+    return (
+        Fix(
+            f"{title}: torch {best.torch} for ROCm {best.rocm}",
+            (
+                (env.executable, "-m", "pip", "uninstall", "-y", "torch", "torchvision", "torchaudio", *_tritons(env)),
+                (env.executable, "-m", "pip", "install", "--index-url", best.index_url, *best.requirements),
+            ),
+            needs=("network",),
+            verify=recheck("torch_build.*", "torch_arch.*"),
+        ),
+    )
+
+
+def _tritons(env: PythonEnv) -> tuple[str, ...]:
+    return tuple(name for name in ("triton", "pytorch-triton-rocm", "triton-rocm") if env.get(name))
+
+
+@check("torch_build.rocm", title="PyTorch is a ROCm build", after=["gpu_present.device"], docs=[remedies.PYTORCH])
+def build(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
+    """Reads torch/version.py and the wheel's metadata as text. Three wrong builds look alike to the user: the CUDA build of the default
+    index, the CPU build, and a ROCm build without this GPU's target (rules.md 32; the last has its own check).
+
+    A machine that also has an NVIDIA GPU may use a CUDA build on purpose and is not flagged.
+    """
+    env = facts.torch_env
+    if env is None or env.torch is None:
+        raise NotApplicable("no PyTorch was found in --python, VIRTUAL_ENV, CONDA_PREFIX, the first python3 on PATH or the user site")
+    torch = env.torch
+    if torch.build == "rocm":
+        return
+    if any(d.vendor == NVIDIA and d.is_display for d in known(lambda: facts.pci, ())):
+        raise NotApplicable("an NVIDIA GPU is here as well: another build of PyTorch may be meant for it")
+    left = [d.name for d in (env.get(n) for n in ("torchvision", "torchaudio", "pytorch-triton-rocm", "triton-rocm")) if d and ("rocm" in d.version or "rocm" in d.name)]
+    words = {"cuda": "CUDA", "cpu": "CPU", "xpu": "Intel XPU"}.get(torch.build, torch.build)
+    detail = f"torch.version.hip is None: this build cannot use an AMD GPU{', and silently computes on the CPU' if torch.build == 'cpu' else ''}."
+    if left:
+        detail += f" {', '.join(left)} are still the ROCm ones: a later installation replaced torch (a dependency of another package, or the default index)."
+    else:
+        detail += " The default index of pip gives this build; ROCm builds come from their own index."
+    yield Finding(
+        Status.FAIL,
+        f"PyTorch in {env.prefix} is the {words} build ({torch.version})",
+        detail,
+        (Evidence(f"{torch.path}/version.py", f"__version__ {torch.version}, hip {torch.hip}, cuda {torch.cuda}"),),
+        wheel_fix(facts, matrix, env, "Replace it with the ROCm build"),
+    )
+
+
+@check("torch_arch.gpu", title="The PyTorch wheel has code for the GPU", after=["gpu_present.device", "torch_build.rocm"], docs=[remedies.PYTORCH])
+def arch(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
+    """Intersects what libtorch was compiled for (from version and index, by the matrix) with the targets that the wheel's rocBLAS files
+    name (from RECORD): either can lack a target that the other has (rules.md 34). An override that is right for this GPU counts."""
+    env, torch = rocm_torch(facts)
+    compiled = matrix.torch_gfx(torch.version, torch.rocm_release)
+    served, unserved = [], []
+    for gpu in facts.gpus:
+        if not gpu.gfx:
+            continue
+        lacks = _lacks(gpu.gfx, torch, compiled)
+        if lacks is None:
+            continue
+        acts_as = _acts_as(facts, matrix, gpu)
+        if lacks and acts_as and not _lacks(acts_as, torch, compiled):
+            lacks = ""
+        (unserved if lacks else served).append((gpu, lacks))
+    for gpu, lacks in unserved:
+        if served and gpu.klass == "apu":
+            continue  # the integrated GPU beside a served one
+        targets = torch.library_gfx or compiled or frozenset()
+        yield Finding(
+            Status.WARN if served else Status.FAIL,
+            f"torch {torch.version} has no code for the {gpu.label} ({gpu.gfx})",
+            f"{lacks} The first kernel ends with 'invalid device function' or a missing TensileLibrary, although torch.cuda.is_available() may be true.",
+            (
+                Evidence("GPU", f"{gpu.label}: {gpu.gfx} (from {gpu.gfx_source})"),
+                Evidence(f"{torch.path}", "targets: " + ", ".join(sorted(targets, key=lambda t: (len(t), t)))),
+            ),
+            (*_override_fix(matrix, gpu, torch, compiled, facts), *wheel_fix(facts, matrix, env, f"Install a wheel that has {gpu.gfx}")),
+        )
+
+
+def _lacks(gfx: str, torch: Torch, compiled: frozenset[str] | None) -> str | None:
+    """Why the wheel does not serve `gfx`: a sentence, "" when it does, None when nothing tells."""
+    blas = torch.gfx.get("rocblas", frozenset()) | torch.gfx_device
+    if not blas and not torch.library_gfx and compiled is None:
+        return None
+    if compiled is not None and gfx not in compiled and gfx not in torch.gfx_device:
+        return "libtorch of this version and index was not compiled for it."
+    if blas and gfx not in blas:
+        return "Its rocBLAS files name other targets."
+    if not blas and torch.library_gfx and gfx not in torch.library_gfx and compiled is None:
+        return "Its library files name other targets."
+    return ""
+
+
+def _acts_as(facts: Facts, matrix: Matrix, gpu: Gpu) -> str | None:
+    """The target that an override in force turns this GPU into, when the matrix calls that right for it."""
+    override = facts.environment.override_for(gpu.kfd_node)
+    if override is None or not override.gfx or not gpu.gfx:
+        return None
+    rule = matrix.override(gpu.gfx, override.value, rocm=known(lambda: facts.rocm_version, None))
+    return override.gfx if rule.verdict in ("ok", "noop") else None
+
+
+def _override_fix(matrix: Matrix, gpu: Gpu, torch: Torch, compiled: frozenset[str] | None, facts: Facts) -> tuple[Fix, ...]:
+    """An override, only where the matrix calls it right for this GPU and the wheel has the other target (rules.md 26)."""
+    for value, target in matrix.override_suggestions(gpu.gfx or ""):
+        if not _lacks(target, torch, compiled):
+            mixed = len({g.gfx for g in facts.gpus if g.gfx}) > 1 and gpu.kfd_node is not None
+            name = f"HSA_OVERRIDE_GFX_VERSION_{gpu.kfd_node}" if mixed else "HSA_OVERRIDE_GFX_VERSION"
+            return (Fix(f"Run with {name}={value}: {gpu.gfx} and {target} share one instruction set (unofficial, widely used)", (("env", f"{name}={value}", "python3", "your_program.py"),), verify=recheck("torch_arch.*")),)
+    return ()
+
+
+@check("torch_rocm_match.driver", title="The driver serves the ROCm that is used", after=["gpu_present.device"], places=("bare-metal", "vm"), docs=[remedies.USER_KERNEL_SPACE])
+def driver_window(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
+    """A packaged driver is tested with a window of ROCm releases. What must fit is the driver and the user space in use: the installed
+    ROCm's and, for PyTorch, the wheel's own (rules.md 31). The inbox driver has no such number and is not judged by it."""
+    driver = facts.driver_release
+    if not driver:
+        raise NotApplicable("the kernel's own driver has no release number to compare")
+    family = next((g.family for g in facts.gpus if g.family), None)
+    used = {}
+    env = facts.torch_env
+    if env and env.torch and env.torch.build == "rocm" and env.torch.rocm_release:
+        used[f"torch {env.torch.version}"] = env.torch.rocm_release
+    if real_installs(facts) and facts.rocm_version:
+        used[f"ROCm {facts.rocm_version}"] = facts.rocm_version
+    for what, rocm in used.items():
+        version = matrix.resolve(rocm) or rocm
+        answer = matrix.driver(version, driver, family=family)
+        if answer.verdict is Verdict.UNSUPPORTED:
+            yield Finding(
+                Status.WARN,
+                f"{what} is outside the window of the driver {driver}",
+                answer.reason + " AMD does not test the pair; a user space much newer than the driver can crash at the first kernel although is_available() is true.",
+                (Evidence("amdgpu driver", f"{facts.amdgpu.version} (release {driver})"), Evidence(f"compat_matrix.yaml {matrix.date}", answer.reason)),
+                (Fix(f"Install the driver that belongs to ROCm {version} ({matrix.driver_for(version) or 'see AMD’s table'}), or a ROCm within the driver's window", needs=("root", "network", "reboot")),),
+            )
+
+
+@check("triton.package", title="The triton package is the one that torch wants", after=["torch_build.rocm"], docs=[remedies.PYTORCH])
+def triton(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
+    """triton, pytorch-triton-rocm (to torch 2.9) and triton-rocm (from 2.10) own the same import folder: whichever came last overwrote
+    the other. AMD's own builds want plain triton (rules.md 36). What the wheel requires in its metadata decides."""
+    env, torch = rocm_torch(facts)
+    wanted = _required_triton(env)
+    if wanted is None:
+        raise NotApplicable("this torch requires no triton package")
+    name, version = wanted
+    installed = [d for d in (env.get(n) for n in ("triton", "pytorch-triton-rocm", "triton-rocm")) if d]
+    others = [d for d in installed if d.name != name]
+    own = env.get(name)
+    evidence = (Evidence(f"torch {torch.version}", f"requires {name}" + (f"=={version}" if version else "")), *(Evidence(d.path, f"{d.name} {d.version}") for d in installed))
+    index = matrix.index_url(torch.version, torch.rocm_release)
+    spec = f"{name}=={version}" if version else name
+    reinstall = Fix(
+        f"Remove the other triton and install {spec} again from the wheel's own index",
+        (
+            (env.executable, "-m", "pip", "uninstall", "-y", *(d.name for d in installed)),
+            (env.executable, "-m", "pip", "install", "--no-deps", *(("--index-url", index) if index else ()), spec),
+        ),
+        needs=("network",),
+        verify=recheck("triton.*"),
+    )
+    if others:
+        yield Finding(
+            Status.FAIL,
+            f"{others[0].name} {others[0].version} has overwritten {spec}",
+            f"Both packages own the folder triton/. torch {torch.version} is built for {name}; another package pulled {others[0].name} in (xgrammar, xformers and vLLM do).",
+            evidence,
+            (reinstall,),
+        )
+    elif own is None:
+        yield Finding(Status.WARN, f"torch {torch.version} wants {spec}, which is not installed", "torch.compile and flash attention need it; the rest works.", evidence, (reinstall,))
+    elif version and own.version.partition("+")[0] != version.partition("+")[0]:
+        yield Finding(Status.FAIL, f"{name} is {own.version}, torch {torch.version} wants {version}", "Compiled kernels of one do not load with the other.", evidence, (reinstall,))
+    elif (links := matrix.triton_hip_major(name, own.version)) and torch.rocm_release and links != torch.rocm_release.partition(".")[0]:
+        yield Finding(
+            Status.FAIL,
+            f"{name} {own.version} is linked against HIP of ROCm {links}, this torch is of ROCm {torch.rocm_release}",
+            f"It looks for libamdhip64.so.{links}, which neither this wheel nor an installed ROCm {torch.rocm_release} has.",
+            evidence,
+            (Fix(f"Use a torch of ROCm {links} (index rocm{links}.0), for which this triton is built", (), needs=("network",), verify=recheck("triton.*")),),
+        )
+
+
+def _required_triton(env: PythonEnv) -> tuple[str, str | None] | None:
+    """(name, version) of the triton package in torch's Requires-Dist; markers are ignored, Linux is all that is judged."""
+    import re
+
+    dist = env.get("torch")
+    for line in dist.requires if dist else ():
+        found = re.match(r"(triton|pytorch-triton-rocm|triton-rocm)\b\s*\(?\s*(?:[=~]=\s*([^\s;,)]+))?", line)
+        if found:
+            return found.group(1), found.group(2)
+    return None
