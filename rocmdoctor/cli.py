@@ -11,7 +11,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer.core import TyperGroup
@@ -295,8 +295,3 @@ def _judge(error: Exception) -> tuple[str, int]:
         return f"{error.format_message().strip().rstrip('.')} (see `{command} --help`)", USAGE
     hint = "" if os.environ.get("ROCMDOCTOR_DEBUG") == "1" else "; ROCMDOCTOR_DEBUG=1 shows where"
     return f"internal error: {type(error).__name__}: {error}{hint}", BROKEN
-
-
-def main() -> NoReturn:
-    """The console script."""
-    sys.exit(run(sys.argv[1:]))

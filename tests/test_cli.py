@@ -208,7 +208,8 @@ def examine(*a, **k):
         time.sleep(30)
     return BROKEN
 e.examine = examine
-cli.main()
+from rocmdoctor.__main__ import main
+main()
 """
 
 

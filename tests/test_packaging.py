@@ -111,7 +111,7 @@ def test_the_tree_without_installing(tmp_path: Path) -> None:
     listed = quietly(
         sys.executable,
         "-c",
-        f"import sys; sys.path.insert(0, {str(TREE)!r}); import rocmdoctor.cli as c; sys.argv[1:] = ['list-checks']; c.main()",
+        f"import sys; sys.path.insert(0, {str(TREE)!r}); from rocmdoctor.cli import run; sys.exit(run(['list-checks']))",
         cwd=tmp_path,
     )
     assert [line.split()[0] for line in listed.splitlines()] == tree_tells()[0]
