@@ -91,6 +91,20 @@ class Facts:
 
         return place.gather(self.host)
 
+    @property
+    def today(self) -> str:
+        """ISO date of the observation, by which keys have expired or not."""
+        return self.host.date
+
+    @cached_property
+    def dev_mount_options(self) -> str:
+        """Mount options of /dev (proc(5), /proc/mounts), "" when it is no mount point or unknown."""
+        for line in (known(lambda: self.host.read("/proc/mounts"), None) or "").splitlines():
+            fields = line.split(" ")
+            if len(fields) > 3 and fields[1] == "/dev":
+                return fields[3]
+        return ""
+
     # hardware and kernel -------------------------------------------------------------------------------------
 
     @cached_property

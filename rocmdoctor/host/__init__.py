@@ -104,6 +104,10 @@ class Host(Protocol):
     def uname(self) -> Uname: ...
 
     @property
+    def date(self) -> str:
+        """ISO date of the observation: today on a live machine, the day on which a snapshot was taken."""
+
+    @property
     def user(self) -> User: ...
 
     @property

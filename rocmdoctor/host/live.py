@@ -50,6 +50,12 @@ class LiveHost:
         return relevant(os.environ)
 
     @cached_property
+    def date(self) -> str:
+        from datetime import date
+
+        return date.today().isoformat()
+
+    @cached_property
     def uname(self) -> Uname:
         if not self._foreign:
             name = os.uname()

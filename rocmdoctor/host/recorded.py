@@ -69,6 +69,12 @@ class RecordedHost:
         return self._meta.uname
 
     @property
+    def date(self) -> str:
+        from datetime import date
+
+        return self._meta.date or date.today().isoformat()
+
+    @property
     def user(self) -> User:
         return self._user
 

@@ -42,6 +42,8 @@ class Meta:
     captured: tuple[str, ...] | None
     unknown: tuple[str, ...]
     filesystems: Mapping[str, Filesystem]
+    date: str | None = None
+    """Day of `created`, ISO form; None when it is not given."""
 
 
 def load(name: str, data: bytes) -> Any:
@@ -153,7 +155,18 @@ def read_meta(meta: Mapping[str, Any]) -> Meta:
         None if captured is None else _texts(captured, "captured in snapshot.json", MAX_PATTERNS),
         _texts(meta.get("unknown", ()), "unknown in snapshot.json", MAX_PATTERNS),
         filesystems,
+        _day(meta.get("created")),
     )
+
+
+def _day(created: Any) -> str | None:
+    """The day of an ISO time; what is no such time tells nothing."""
+    from datetime import date
+
+    try:
+        return date.fromisoformat(created[:10]).isoformat()
+    except (TypeError, ValueError):
+        return None
 
 
 def _user(raw: Mapping[str, Any]) -> User:
