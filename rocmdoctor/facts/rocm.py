@@ -210,7 +210,8 @@ def _distribution(host: Host, packages: PackageDb | None) -> RocmInstall | None:
     """ROCm in /usr. Libraries alone are none: Debian's MPI packages pull them in on hosts that have nothing to do with ROCm."""
     if not any((_resolved(host, f"/usr/bin/{tool}") or "").startswith("/usr/") for tool in ("rocminfo", "hipcc", "hipconfig")):
         return None
-    for lib in (f"/usr/lib/{host.uname.machine}-linux-gnu", "/usr/lib64", "/usr/lib"):
+    machine = known(lambda: host.uname.machine, "x86_64")
+    for lib in (f"/usr/lib/{machine}-linux-gnu", "/usr/lib64", "/usr/lib"):
         if any(n.startswith(("libamdhip64.so", "libhsa-runtime64.so")) for n in _names(host, lib)):
             return _probe(host, "/usr", (lib,), _distribution_version(packages), "distro-package")
     return None

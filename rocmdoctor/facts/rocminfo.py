@@ -230,7 +230,7 @@ def _listing(lines: list[str]) -> list[str]:
 def _quoted(lines: list[str], needle: str | None) -> str:
     """The lines that tell of an error, at most eight, each cut: evidence for a finding, not a transcript."""
     telling = []
-    for line in lines:
+    for line in lines[:2000]:
         lower = line.lower()
         if (needle and needle in lower) or any(t in lower for t in _TELLING) or any(t in lower for _, t in _ERRORS):
             telling.append(line[:400])
