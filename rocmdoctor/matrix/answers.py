@@ -1,0 +1,50 @@
+"""What the matrix answers: a verdict, the sentence that says why, and the rows it rests on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Verdict(str, Enum):
+    """supported | deprecated | unsupported | unknown. `unsupported` means "not on AMD's list", which is not "cannot work"."""
+
+    SUPPORTED = "supported"
+    DEPRECATED = "deprecated"
+    UNSUPPORTED = "unsupported"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`question` in words, `reason` as a sentence, `source` keys of the matrix' sources, `confidence` where the row is doubtful."""
+
+    verdict: Verdict
+    question: str
+    reason: str
+    source: tuple[str, ...]
+    confidence: str | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Supported or deprecated: AMD lists it."""
+        return self.verdict in (Verdict.SUPPORTED, Verdict.DEPRECATED)
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A nearest combination that holds: `element` (rocm, os, kernel, gfx, torch, python, driver) changed from `old` to `new`."""
+
+    element: str
+    old: str
+    new: str
+    answers: tuple[Answer, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong in the file: place inside the document, line from 1, and the message."""
+
+    path: str
+    line: int
+    message: str
