@@ -93,7 +93,7 @@ _MACHINE = re.compile(r"[.-](?:x86_64|aarch64|ppc64le|riscv64|i[3-6]86)$")
 
 
 def _flavour(release: str) -> str | None:
-    """"6.1.0-28-cloud-amd64" is "cloud-amd64", "5.14.0-427.13.1.el9_4.x86_64" is "el9_4", "6.12.73+deb13-amd64" is "amd64"."""
+    """For "6.1.0-28-cloud-amd64" cloud-amd64, for "5.14.0-427.13.1.el9_4.x86_64" el9_4, for "6.12.73+deb13-amd64" amd64."""
     rest = re.sub(r"\+[^-]*", "", release[:256])
     rest = re.sub(r"^[0-9.]+", "", _MACHINE.sub("", rest))
     words: list[str] = []

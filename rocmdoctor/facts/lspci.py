@@ -140,7 +140,7 @@ def _machine_readable(lines: Iterable[str]) -> Iterator[LspciDevice]:
 
 
 def _word_and_id(value: str) -> tuple[str, str | None]:
-    """"Display controller [0380]" -> words and number; "0380" -> number alone; words alone have no number."""
+    """Words and number of "Display controller [0380]", the number alone of "0380"; words alone have no number."""
     if re.fullmatch(r"[0-9a-f]{4}", value):
         return "", value
     match = re.fullmatch(r"(.*) \[([0-9a-f]{4})\]", value)

@@ -194,14 +194,14 @@ def _digits(text: str | None) -> str:
 
 
 def _pair(text: str | None) -> tuple[str, str] | None:
-    """"1002:744C" of uevent as ("1002", "744c")."""
+    """The ids of uevent, "1002:744C", as ("1002", "744c")."""
     vendor, _, device = (text or "").partition(":")
     pair = (_digits(vendor), _digits(device))
     return pair if all(pair) else None
 
 
 def _speed(text: str | None) -> float | None:
-    """"16.0 GT/s PCIe" or "5 GT/s" is 16.0 or 5.0; "Unknown" is None."""
+    """GT/s of "16.0 GT/s PCIe" or "5 GT/s"; None for "Unknown"."""
     match = re.match(r"(\d{1,3}(?:\.\d{1,3})?) GT/s", text or "")
     return float(match[1]) if match else None
 
