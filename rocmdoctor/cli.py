@@ -113,11 +113,11 @@ def check(
         raise WrongUsage("-q and -v exclude each other")
     host = _host(snapshot, root, user)
     from rocmdoctor.examination import examine
-    from rocmdoctor.matrix import load
+    from rocmdoctor.matrix import load_matrix
 
     report = examine(
         host,
-        load(matrix),
+        load_matrix(matrix),
         only=_patterns("--only", only),
         skip=_patterns("--skip", skip),
         profile=profile,
@@ -147,14 +147,24 @@ def check(
 
 @app.command()
 def snapshot(
-    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="Where to write it: a .tar.gz.")],
-    no_redact: Annotated[bool, typer.Option("--no-redact", help="Keep host names, users, serial numbers and addresses.")] = False,
+    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="A .tar.gz, or else a folder.")],
+    root: Annotated[str | None, typer.Option(metavar="DIR", help="Record the system installed under DIR.")] = None,
+    user: Annotated[str | None, typer.Option(metavar="NAME", help="Record the access of this user.")] = None,
+    python: Annotated[str | None, typer.Option(metavar="PATH", help="Record this interpreter or environment.")] = None,
+    no_redact: Annotated[bool, typer.Option("--no-redact", help="Keep names, serial numbers and addresses.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
 ) -> int:
-    """Write down this host as the checks see it, to be judged elsewhere."""
-    from rocmdoctor.host.recorder import write_snapshot
+    """Write down this host as the checks see it, to be judged elsewhere with `rocmdoctor check --snapshot FILE`."""
+    if os.path.lexists(output) and not force:
+        raise WrongUsage(f"{output} exists; --force replaces it")
+    from rocmdoctor.examination import examine
+    from rocmdoctor.host.recorder import Recorder
+    from rocmdoctor.matrix import load_matrix
 
-    write_snapshot(output, redact=not no_redact, force=force)
+    recorder = Recorder(_host(None, root, user))
+    examine(recorder, load_matrix(), python=python)  # what the checks ask is what a replay needs
+    recorder.write(output, redact=not no_redact, force=force)
+    complain(f"wrote {output}" + (" (not redacted)" if no_redact else ""))
     return OK
 
 
@@ -164,7 +174,9 @@ def list_checks(format: FormatOption = "text") -> int:
     from rocmdoctor.reports import catalog
 
     checks = _all_checks()
-    emit(catalog.listing_json(checks) if format == "json" else catalog.listing(checks, _width()))
+    # a line for each check where it goes to a program
+    width = _width() if sys.stdout.isatty() else sys.maxsize
+    emit(catalog.listing_json(checks) if format == "json" else catalog.listing(checks, width))
     return OK
 
 
@@ -199,7 +211,7 @@ def _host(snapshot: str | None, root: str | None, user: str | None) -> Host:
         return open_snapshot(snapshot, user)
     from rocmdoctor.host.live import LiveHost
 
-    return LiveHost(root or "/", user=user)
+    return LiveHost("/" if root is None else root, user=user)
 
 
 def _all_checks() -> tuple[Any, ...]:

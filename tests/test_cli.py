@@ -58,7 +58,7 @@ def layers(monkeypatch: pytest.MonkeyPatch) -> Layers:
         return SimpleNamespace(user=SimpleNamespace(uid=state.uid))
 
     monkeypatch.setattr("rocmdoctor.examination.examine", examine)
-    monkeypatch.setattr("rocmdoctor.matrix.load", load, raising=False)
+    monkeypatch.setattr("rocmdoctor.matrix.load_matrix", load)
     monkeypatch.setattr(cli, "_host", host)
     monkeypatch.delenv("ROCMDOCTOR_DEBUG", raising=False)
     return state
@@ -200,7 +200,7 @@ import sys, time
 import rocmdoctor.cli as cli, rocmdoctor.examination as e, rocmdoctor.matrix as m
 from tests.reports.sample_reports import BROKEN
 from types import SimpleNamespace
-m.load = lambda path=None: None
+m.load_matrix = lambda path=None: None
 cli._host = lambda *a: SimpleNamespace(user=SimpleNamespace(uid=1000))
 def examine(*a, **k):
     if "--user" in sys.argv:

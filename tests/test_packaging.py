@@ -68,7 +68,7 @@ def tells(binaries: Path, cwd: Path) -> tuple[list[str], str, str]:
     """Ids of the checks, the matrix's text and the package's folder, as an installed rocmdoctor sees them."""
     ids = [line.split()[0] for line in quietly(binaries / "rocmdoctor", "list-checks", cwd=cwd).splitlines()]
     question = (
-        "import importlib.resources as r, rocmdoctor, rocmdoctor.matrix as m; m.load(); "
+        "import importlib.resources as r, rocmdoctor, rocmdoctor.matrix as m; m.load_matrix(); "
         "print(rocmdoctor.__file__); print((r.files('rocmdoctor') / 'compat_matrix.yaml').read_text())"
     )
     where, _, matrix = quietly(binaries / "python", "-c", question, cwd=cwd).partition("\n")
