@@ -19,6 +19,12 @@ def glob_escape(path: str) -> str:
     return _WILD.sub(lambda found: f"[{found.group()}]", path)
 
 
+def literal(pattern: str) -> str | None:
+    """The one path that `pattern` matches, None when it has wildcards: the reverse of `glob_escape`."""
+    text = re.sub(r"\[([*?\[])\]", r"\1", pattern)
+    return text if glob_escape(text) == pattern else None
+
+
 def regex_of(pattern: str) -> str:
     """A path glob as regular expression text: `*` and `?` stay within a folder, `**` crosses folders."""
     out: list[str] = []
@@ -106,15 +112,27 @@ class Patterns:
             return False
         if path in self._exact:
             return True
+        if self._below:
+            parent = path.rpartition("/")[0]
+            while parent:
+                if parent in self._exact:
+                    return True
+                parent = parent.rpartition("/")[0]
         if self._regex is None:
             texts: list[str] = []
             for pattern in self.paths:
+                if not is_wild(pattern):
+                    continue
                 if pattern.endswith("/**") and not self._below:
                     texts.append(regex_of(pattern[:-3]) + "(?:/.*)?")
                 else:
                     texts.append(regex_of(pattern) + ("(?:/.*)?" if self._below else ""))
-            self._regex = re.compile("|".join(texts), re.DOTALL)
+            self._regex = re.compile("|".join(texts) or "(?!)", re.DOTALL)
         return self._regex.fullmatch(path) is not None
+
+    def exactly(self, path: str) -> bool:
+        """Whether this very path is listed, not merely covered."""
+        return glob_escape(path) in self._exact or path in self._exact
 
     def children(self, folder: str, name: str) -> tuple[bool, list[str]]:
         """What the patterns say about the names in `folder` that match the glob `name`: whether wildcards reach them,
@@ -122,12 +140,13 @@ class Patterns:
         reached, single = False, []
         for pattern in self.paths:
             parent, _, last = pattern.rpartition("/")
-            if not last or last == "**" or not may_overlap(name, last):
+            name_itself = literal(last)
+            if not last or last == "**" or not may_overlap(name, last if name_itself is None else name_itself):
                 continue
-            if parent != folder and not (is_wild(parent) and re.fullmatch(regex_of(parent), folder, re.DOTALL)):
+            if literal(parent) != folder and not (is_wild(parent) and re.fullmatch(regex_of(parent), folder, re.DOTALL)):
                 continue
-            if is_wild(last):
+            if name_itself is None:
                 reached = True
             else:
-                single.append(last)
+                single.append(name_itself)
         return reached, single

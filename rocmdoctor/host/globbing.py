@@ -18,6 +18,11 @@ def _matcher(name: str) -> Callable[[str], re.Match[str] | None]:
     return re.compile(regex_of(name), re.DOTALL).fullmatch
 
 
+def matches(name_glob: str, name: str) -> bool:
+    """Whether one name matches the glob of one component."""
+    return _matcher(name_glob)(name) is not None and (name_glob.startswith(".") or not name.startswith("."))
+
+
 def expand(pattern: str, names: Callable[[str, str], Iterable[str]], exists: Callable[[str], bool]) -> tuple[str, ...]:
     """Existing paths for an absolute `pattern`, sorted.
 

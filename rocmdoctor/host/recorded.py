@@ -7,22 +7,16 @@ under `unknown` is unknown.
 from __future__ import annotations
 
 import os
-import re
 import stat
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rocmdoctor.host import Command, Filesystem, HostError, Node, Uname, UnknownFact, User
 from rocmdoctor.host import snapshot_shape as shape
+from rocmdoctor.host.binaries import may_be_placeholder
 from rocmdoctor.host.capture_patterns import Patterns, is_wild
 from rocmdoctor.host.permission import READ_WRITE, allows
 from rocmdoctor.host.snapshot_tree import FolderSource, Kind, MemorySource, Source, Tree, reason
-
-_BINARY = re.compile(
-    r"\.so(\.[0-9.]+)?$|\.(ko|bin|dat|gpg|pgp|key|asc|a|o|hsaco|co|kpack|hip|pyc)(\.(xz|zst|gz|bz2))?$|\.(xz|zst|gz|bz2)$"
-    r"|/(s?bin|libexec|keyrings|rpm-gpg|trusted\.gpg\.d|firmware)/|^/boot/(vmlinuz|initrd|initramfs)"
-)
-"""Places of binaries and keyrings, of which a snapshot may hold an empty placeholder."""
 
 
 class RecordedHost:
@@ -65,7 +59,7 @@ class RecordedHost:
     @property
     def uname(self) -> Uname:
         if self._meta.uname is None:
-            raise UnknownFact("the snapshot does not hold uname")
+            raise self._unknown_fact("uname", "the snapshot does not hold uname")
         return self._meta.uname
 
     @property
@@ -99,22 +93,30 @@ class RecordedHost:
 
     # files ---------------------------------------------------------------------------------------------------
 
-    def _ask(self, path: str) -> None:
-        """Raise UnknownFact when the path, as asked or after links, was not captured."""
-        if self._unknown.paths and self._unknown.path(path):
-            raise UnknownFact(f"{path} could not be captured in this snapshot")
+    def _ask(self, path: str, content: bool = False) -> None:
+        """Raise UnknownFact when the path was not captured. A file that is itself listed as unknown and has an entry in
+        nodes.json is one whose content was denied: its metadata is known."""
+        if not self._unknown.paths or not self._unknown.path(path):
+            return
+        entry = None if content else self._nodes.get(path)
+        if entry is None or entry.node.type != "file" or not self._unknown.exactly(path):
+            raise self._unknown_fact(path, f"{path} could not be captured in this snapshot")
 
-    def _find(self, path: str, follow: bool = True) -> tuple[str, Kind | None]:
-        """Canonical path and kind (None: absent), after the three-state rules."""
-        self._ask(path)
+    def _unknown_fact(self, question: str, otherwise: str) -> UnknownFact:
+        """The reason that the recorder heard, else `otherwise`."""
+        return UnknownFact(self._meta.reasons.get(question, otherwise))
+
+    def _find(self, path: str, follow: bool = True, content: bool = False) -> tuple[str, Kind | None]:
+        """Canonical path and kind (None: absent), after the three-state rules for the path as asked and after links."""
+        self._ask(path, content)
         where, kind = self._tree.walk(path, follow)
         real = where or "/"
         if real != path:
-            self._ask(real)
+            self._ask(real, content)
         if self._captured is not None and not (self._captured.path(path) or self._captured.path(real)):
-            raise UnknownFact(f"{path} was not captured in this snapshot")
+            raise self._unknown_fact(path, f"{path} was not captured in this snapshot")
         if kind is None and self._unknown.paths and self._unknown.path(f"{real}/*"):
-            raise UnknownFact(f"{path} could not be captured in this snapshot")
+            raise self._unknown_fact(path, f"{path} could not be captured in this snapshot")
         if kind == "other":
             raise UnknownFact(f"the snapshot has a device or FIFO in the place of {path}")
         return where, kind
@@ -127,14 +129,14 @@ class RecordedHost:
         return self._content(path, limit)
 
     def _content(self, path: str, limit: int) -> bytes | None:
-        where, kind = self._find(path)
+        where, kind = self._find(path, content=True)
         if kind is None or kind == "dir":
             return None
         if kind != "file":
             raise UnknownFact(f"{path} is not a regular file")
         data = self._tree.content(where, limit)
-        if data is None or (not data and limit > 0 and _BINARY.search(where)):
-            raise UnknownFact(f"the content of {path} was not captured in this snapshot")
+        if data is None or (not data and limit > 0 and may_be_placeholder(where)):
+            raise self._unknown_fact(path, f"the content of {path} was not captured in this snapshot")
         return data
 
     def node(self, path: str, follow: bool = True) -> Node | None:
@@ -158,20 +160,20 @@ class RecordedHost:
         self._ask(where or "/")
         if kind not in ("dir", None):
             return ()
-        names = self._listed(path.rstrip("/"), where, "*")
+        names = self._listed(path.rstrip("/"), where, "*", captured=False)
         return tuple(sorted(names))
 
-    def _listed(self, asked: str, where: str, name: str) -> Iterable[str]:
-        """Names in the folder `where`, of which those that match the glob `name` matter."""
+    def _listed(self, asked: str, where: str, name: str, captured: bool) -> Iterable[str]:
+        """Names in the folder `where`, of which those that match the glob `name` matter. `captured`: known to be."""
         folders = (asked,) if asked == where else (asked, where)
         names: Iterable[str] = self._tree.listing(where)
-        if self._captured is not None and not any(self._captured.path(f"{folder}/{name}") for folder in folders):
-            raise UnknownFact(f"{asked or '/'} was not captured in this snapshot")
+        if not captured and self._captured is not None and not any(self._captured.path(f"{f}/{name}") for f in folders):
+            raise self._unknown_fact(asked or "/", f"{asked or '/'} was not captured in this snapshot")
         if self._unknown.paths:
             for folder in folders:
                 reached, single = self._unknown.children(folder, name)
                 if reached or self._unknown.path(f"{folder}/{name}"):
-                    raise UnknownFact(f"{asked or '/'} could not be captured in this snapshot")
+                    raise self._unknown_fact(asked or "/", f"{asked or '/'} could not be captured in this snapshot")
                 # Such a path may or may not exist: it is listed, and whoever asks for it hears that it is unknown.
                 names = {*names, *single}
         return names
@@ -181,28 +183,27 @@ class RecordedHost:
             return (pattern,) if self._exists(pattern) else ()
         from rocmdoctor.host.globbing import expand
 
-        return expand(pattern, self._glob_names, self._exists)
+        # A pattern that the recorder captured as a whole needs no further leave for the folders on its way.
+        captured = self._captured is None or self._captured.path(pattern)
 
-    def _glob_names(self, folder: str, name: str) -> Iterable[str]:
-        where, kind = self._tree.walk(folder or "/", True)
-        if self._unknown.paths:
+        def names(folder: str, name: str) -> Iterable[str]:
+            where, kind = self._tree.walk(folder or "/", True)
             self._ask(folder or "/")
             self._ask(where or "/")
-        if kind not in ("dir", None):
-            return ()
-        return self._listed(folder, where, name)
+            return self._listed(folder, where, name, captured) if kind in ("dir", None) else ()
 
-    def _exists(self, path: str) -> bool:
+        return expand(pattern, names, lambda path: self._exists(path, captured))
+
+    def _exists(self, path: str, captured: bool = False) -> bool:
         """Whether a path of a glob exists; an unknown one does, so that reading it tells that it is unknown."""
         try:
             where, kind = self._tree.walk(path, False)
         except UnknownFact:
             return True
-        if kind is not None:
+        real = where or "/"
+        if kind is not None or self._unknown.path(path) or self._unknown.path(real):
             return True
-        if self._captured is not None and not (self._captured.path(path) or self._captured.path(where or "/")):
-            return True
-        return bool(self._unknown.paths) and (self._unknown.path(path) or self._unknown.path(where or "/"))
+        return not captured and self._captured is not None and not (self._captured.path(path) or self._captured.path(real))
 
     def open_result(self, path: str) -> str:
         where, kind = self._find(path)
@@ -229,22 +230,25 @@ class RecordedHost:
     def filesystem(self, path: str) -> Filesystem | None:
         found = self._meta.filesystems.get(path)
         if found is None:
-            raise UnknownFact(f"the file system at {path} was not captured in this snapshot")
+            if f"statvfs:{path}" in (self._meta.captured or ()):
+                return None  # the recorder asked, and it was no mount of its own
+            raise self._unknown_fact(f"statvfs:{path}", f"the file system at {path} was not captured in this snapshot")
         return found
 
     # commands ------------------------------------------------------------------------------------------------
 
     def run(self, argv: Sequence[str], timeout: float = 10.0) -> Command:
         key = tuple(argv)
+        question = f"cmd:{' '.join(key)}"
         if self._unknown.command(key[0]):
-            raise UnknownFact(f"the output of {key[0]} could not be captured in this snapshot")
+            raise self._unknown_fact(question, f"the output of {key[0]} could not be captured in this snapshot")
         found = self._commands.get(key)
         if found is not None:
             return found
         if self._captured is not None and not self._captured.command(key[0]):
-            raise UnknownFact(f"the output of {key[0]} was not captured in this snapshot")
+            raise self._unknown_fact(question, f"the output of {key[0]} was not captured in this snapshot")
         if key[0] in self._programs:
-            raise UnknownFact(f"the output of {' '.join(key)} was not captured in this snapshot")
+            raise self._unknown_fact(question, f"the output of {' '.join(key)} was not captured in this snapshot")
         return Command(key, None, 127, "", "")
 
 

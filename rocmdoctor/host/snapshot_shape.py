@@ -19,7 +19,7 @@ _STRUCTURE = b'"[{,'
 _REST = bytes(set(range(256)) - set(_STRUCTURE))
 _MAX_ID = (1 << 32) - 1
 _TYPES = ("file", "dir", "link", "char", "block")
-_MODES = {"file": 0o644, "dir": 0o755, "link": 0o777, "char": 0o600, "block": 0o600}
+DEFAULT_MODES = {"file": 0o644, "dir": 0o755, "link": 0o777, "char": 0o600, "block": 0o600}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,8 @@ class Meta:
     captured: tuple[str, ...] | None
     unknown: tuple[str, ...]
     filesystems: Mapping[str, Filesystem]
+    reasons: Mapping[str, str]
+    """Why a question was unknown on the host itself: by path, or by "cmd:" and the words of the command. Optional."""
     date: str | None = None
     """Day of `created`, ISO form; None when it is not given."""
 
@@ -129,7 +131,7 @@ def check_header(value: Any) -> Mapping[str, Any]:
     if version != VERSION:
         raise HostError(f"snapshot version {version} is newer than this program reads ({VERSION})")
     for key in ("uname", "user", "groups", "env"):
-        if key not in meta:
+        if key not in meta:  # uname may be null: a foreign root whose kernel does not run
             raise HostError(f"snapshot.json has no {key!r}")
     return meta
 
@@ -138,7 +140,7 @@ def read_meta(meta: Mapping[str, Any]) -> Meta:
     """Check and type snapshot.json. What is missing gets a neutral value; what is of the wrong type is a HostError."""
     _mapping(meta, "snapshot.json")
     uname = None
-    if "uname" in meta:
+    if meta.get("uname") is not None:
         raw = _mapping(meta["uname"], "uname in snapshot.json")
         uname = Uname(*(_text(raw.get(k), f"uname.{k} in snapshot.json") for k in ("sysname", "release", "version", "machine")))
     captured = meta.get("captured")
@@ -155,6 +157,7 @@ def read_meta(meta: Mapping[str, Any]) -> Meta:
         None if captured is None else _texts(captured, "captured in snapshot.json", MAX_PATTERNS),
         _texts(meta.get("unknown", ()), "unknown in snapshot.json", MAX_PATTERNS),
         filesystems,
+        {k: _text(v, f"reasons[{k!r}]") for k, v in _mapping(meta.get("reasons", {}), "reasons in snapshot.json").items()},
         _day(meta.get("created")),
     )
 
@@ -163,9 +166,11 @@ def _day(created: Any) -> str | None:
     """The day of an ISO time; what is no such time tells nothing."""
     from datetime import date
 
+    if not isinstance(created, str):
+        return None
     try:
         return date.fromisoformat(created[:10]).isoformat()
-    except (TypeError, ValueError):
+    except ValueError:
         return None
 
 
@@ -201,7 +206,8 @@ def read_nodes(value: Any) -> dict[str, RecordedNode]:
     for path, entry in raw.items():
         plain_path(path, "path in nodes.json")
         nodes["" if path == "/" else path] = _node(_mapping(entry, f"nodes.json: {path}"), f"nodes.json: {path}")
-    _refuse_circles(nodes)
+    if found := circles({p: n.node.target for p, n in nodes.items() if n.node.target is not None}):
+        raise HostError(f"nodes.json: the link {min(found)} leads to itself")
     return nodes
 
 
@@ -209,7 +215,7 @@ def _node(raw: Mapping[str, Any], where: str) -> RecordedNode:
     kind = raw.get("type")
     if kind not in _TYPES:
         raise _wrong(f"{where}: type", "file, dir, link, char or block")
-    mode = _MODES[kind]
+    mode = DEFAULT_MODES[kind]
     if "mode" in raw:
         text = _text(raw["mode"], f"{where}: mode")
         if not 0 < len(text) <= 6 or not set(text) <= set("01234567"):
@@ -234,22 +240,23 @@ def _node(raw: Mapping[str, Any], where: str) -> RecordedNode:
     return RecordedNode(node, opened, "mode" in raw)
 
 
-def _refuse_circles(nodes: Mapping[str, RecordedNode]) -> None:
+def circles(links: Mapping[str, str]) -> set[str]:
+    """Links that lead to themselves, directly or by way of other links. `links`: path to target."""
     done: set[str] = set()
-    for start, entry in nodes.items():
-        if entry.node.target is None:
-            continue
-        chain: set[str] = set()
-        path: str | None = start
-        while path is not None and path not in done:
-            target = nodes[path].node.target if path in nodes else None
-            if target is None:
-                break
-            chain.add(path)
-            path = _joined(path.rpartition("/")[0], target)
-            if path in chain or path.startswith(start + "/"):
-                raise HostError(f"nodes.json: the link {start} leads to itself")
-        done |= chain
+    found: set[str] = set()
+    for start in links:
+        chain: dict[str, None] = {}
+        path = start
+        while path in links and path not in done and path not in chain:
+            chain[path] = None
+            inner = path + "/"
+            path = _joined(path.rpartition("/")[0], links[path])
+            if path.startswith(inner):
+                found.add(inner[:-1])
+        if path in chain:
+            found.update(list(chain)[list(chain).index(path) :])
+        done.update(chain)
+    return found
 
 
 def _joined(folder: str, target: str) -> str:

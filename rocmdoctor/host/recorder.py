@@ -1,0 +1,319 @@
+"""A host that remembers what it was asked, to write it down as a snapshot.
+
+Every question is passed on to the host behind it, and question and answer are kept. Replaying the snapshot gives the same
+answers; what no one asked, and the capture list does not hold, is unknown there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from rocmdoctor.host import Command, Filesystem, Host, Node, Uname, UnknownFact, User, capture_list
+from rocmdoctor.host.binaries import keeps_content
+from rocmdoctor.host.capture_patterns import glob_escape, is_wild
+from rocmdoctor.host.globbing import expand
+from rocmdoctor.host.snapshot_tree import MAX_LINKS
+
+T = TypeVar("T")
+
+COMMAND_TIMEOUT = 15.0
+"""Seconds for each command of the capture list."""
+
+
+class Recorder:
+    """Implements `rocmdoctor.host.Host` over another host."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.files: dict[str, bytes] = {}
+        """Contents by canonical path; b"" also for the placeholder of a binary."""
+        self.nodes: dict[str, Node] = {}
+        """Metadata by canonical path, of everything that was come across."""
+        self.asked: set[str] = set()
+        """Canonical paths of which the metadata was asked."""
+        self.opened: dict[str, str] = {}
+        self.commands: dict[tuple[str, ...], Command] = {}
+        self.filesystems: dict[str, Filesystem] = {}
+        self.captured: dict[str, None] = {}
+        self.unknown: dict[str, None] = {}
+        self.reasons: dict[str, str] = {}
+        self._seen: dict[str, Node | None] = {"/": Node("dir", 0o755)}
+
+    # identity ------------------------------------------------------------------------------------------------
+
+    @property
+    def env(self) -> Mapping[str, str]:
+        return self.host.env
+
+    @property
+    def uname(self) -> Uname:
+        return self.host.uname
+
+    @property
+    def user(self) -> User:
+        return self.host.user
+
+    @property
+    def groups(self) -> Mapping[str, int]:
+        return self.host.groups
+
+    @property
+    def date(self) -> str:
+        return self.host.date
+
+    # keeping -------------------------------------------------------------------------------------------------
+
+    def _look(self, path: str) -> Node | None:
+        """Metadata of one canonical path, asked once."""
+        if path not in self._seen:
+            # /proc/self leads to the number of this process; the files are written down where checks ask for them.
+            self._seen[path] = self.host.node(path, follow=path == "/proc/self")
+        node = self._seen[path]
+        if node is not None and path != "/":
+            self.nodes.setdefault(path, node)
+        return node
+
+    def _trace(self, path: str, follow: bool = True) -> tuple[str, Node | None]:
+        """Keep every link and folder on the way; the canonical path and what is there."""
+        todo = path.split("/")
+        todo.reverse()
+        where, node, links = "", self._look("/"), 0
+        while todo:
+            name = todo.pop()
+            if not name or name == ".":
+                continue
+            if name == "..":
+                where = where.rpartition("/")[0]
+                continue
+            here = f"{where}/{name}"
+            try:
+                node = self._look(here)
+            except UnknownFact as exc:
+                self._not_known(glob_escape(here), here, exc)
+                raise
+            if node is None:
+                return "/".join([here, *(n for n in reversed(todo) if n)]), None
+            if node.type == "link" and (follow or any(todo)):
+                links += 1
+                if links > MAX_LINKS or not node.target:
+                    # Written down, such a link would make the snapshot unsound; it is unknown, as it is here.
+                    del self.nodes[here]
+                    unknown = UnknownFact(f"{path}: too many levels of links")
+                    self._not_known(glob_escape(here), here, unknown)
+                    raise unknown
+                if node.target.startswith("/"):
+                    where = ""
+                todo.extend(reversed(node.target.split("/")))
+                continue
+            where = here
+        return where or "/", node
+
+    def _not_known(self, pattern: str, question: str, exc: UnknownFact) -> None:
+        self.unknown[pattern] = None
+        self.reasons.setdefault(question, str(exc))
+
+    def _noted(self, path: str) -> None:
+        """The question about this path is answered, whatever the answer."""
+        self.captured[glob_escape(path)] = None
+
+    def _asked(self, path: str, question: Callable[[], T], follow: bool = True) -> tuple[T, str, Node | None]:
+        """The host's answer to a question about a path, its canonical path and metadata."""
+        try:
+            answer = question()
+        except UnknownFact as exc:
+            self.reasons.setdefault(path, str(exc))
+            self._denied(path, follow)
+            raise
+        where, node = self._trace(path, follow)
+        self._noted(path)
+        return answer, where, node
+
+    def _denied(self, path: str, follow: bool) -> None:
+        """What is known of a path nevertheless: a file that exists and cannot be read still has its metadata."""
+        try:
+            where, node = self._trace(path, follow)
+        except UnknownFact:
+            return
+        if node is None or node.type == "file":
+            self.unknown[glob_escape(where)] = None
+        self._noted(path)
+
+    # files ---------------------------------------------------------------------------------------------------
+
+    def read(self, path: str, limit: int = 4 << 20) -> str | None:
+        data = self.read_bytes(path, limit)
+        return None if data is None else data.decode("utf-8", "replace")
+
+    def read_bytes(self, path: str, limit: int = 1 << 20) -> bytes | None:
+        if not path.startswith("/"):
+            return self.host.read_bytes(path, limit)
+        data, where, node = self._asked(path, lambda: self.host.read_bytes(path, limit))
+        if data is not None and node is not None and keeps_content(where, data):
+            kept = data
+            if len(data) == limit < capture_list.LIMIT:
+                # Cut by this question; another one may want more.
+                kept = self.host.read_bytes(path, capture_list.LIMIT) or data
+            if len(kept) >= len(self.files.get(where, b"")):
+                self.files[where] = kept[:capture_list.LIMIT]
+        return data
+
+    def node(self, path: str, follow: bool = True) -> Node | None:
+        if not path.startswith("/"):
+            return self.host.node(path, follow)
+        answer, where, node = self._asked(path, lambda: self.host.node(path, follow), follow)
+        if answer is not None:
+            self.asked.add(where)
+            if node is not None:
+                self.nodes[where] = answer
+        return answer
+
+    def resolve(self, path: str) -> str | None:
+        if not path.startswith("/"):
+            return self.host.resolve(path)
+        return self._asked(path, lambda: self.host.resolve(path))[0]
+
+    def names(self, path: str) -> tuple[str, ...]:
+        if not path.startswith("/"):
+            return self.host.names(path)
+        names = self._list(path, "*")
+        self.captured[f"{glob_escape(path.rstrip('/'))}/*"] = None
+        return names
+
+    def _list(self, folder: str, name: str) -> tuple[str, ...]:
+        """Names in a folder; those that match the glob `name` are kept."""
+        from rocmdoctor.host.globbing import matches
+
+        folder = folder or "/"
+        try:
+            names = self.host.names(folder)
+        except UnknownFact as exc:
+            self.reasons.setdefault(folder.rstrip("/") or "/", str(exc))
+            try:
+                where, _ = self._trace(folder)
+            except UnknownFact:
+                raise exc from None
+            self.unknown[f"{glob_escape(where.rstrip('/'))}/*"] = None
+            raise
+        where, node = self._trace(folder)
+        if node is not None and node.type == "dir":
+            for child in names:
+                if name == "*" or matches(name, child):
+                    path = f"{where.rstrip('/')}/{child}"
+                    try:
+                        self._look(path)
+                    except UnknownFact as exc:
+                        self._not_known(glob_escape(path), path, exc)
+        return names
+
+    def glob(self, pattern: str) -> tuple[str, ...]:
+        if not pattern.startswith("/"):
+            return self.host.glob(pattern)
+        if not is_wild(pattern):
+            self._noted(pattern)
+            return (pattern,) if self._exists(pattern) else ()
+        found = expand(pattern, self._list, self._exists)
+        self.captured[pattern] = None
+        return found
+
+    def _exists(self, path: str) -> bool:
+        try:
+            return self._trace(path, follow=False)[1] is not None
+        except UnknownFact:
+            return True
+
+    def open_result(self, path: str) -> str:
+        answer, where, node = self._asked(path, lambda: self.host.open_result(path))
+        if node is not None:
+            self.opened[where] = answer
+        return answer
+
+    def filesystem(self, path: str) -> Filesystem | None:
+        try:
+            found = self.host.filesystem(path)
+        except UnknownFact as exc:
+            self.reasons.setdefault(f"statvfs:{path}", str(exc))
+            raise
+        if found is None:
+            self.captured[f"statvfs:{path}"] = None
+        else:
+            self.filesystems[path] = found
+        return found
+
+    # commands ------------------------------------------------------------------------------------------------
+
+    def run(self, argv: Sequence[str], timeout: float = 10.0) -> Command:
+        key = tuple(argv)
+        name = f"cmd:{key[0]}"
+        try:
+            command = self.host.run(argv, timeout)
+        except UnknownFact as exc:
+            self.reasons.setdefault(f"cmd:{' '.join(key)}", str(exc))
+            self.unknown[name] = None
+            raise
+        self.commands[key] = replace(command, argv=key)
+        self.captured[name] = None
+        return command
+
+    # the capture list ----------------------------------------------------------------------------------------
+
+    def capture(self) -> None:
+        """Ask everything of the capture list. What is denied is noted as unknown; nothing raises."""
+        try:
+            release = self.host.uname.release
+        except UnknownFact:
+            release = "*"
+        for pattern in capture_list.READ:
+            for path in self._paths(pattern.replace("{release}", release)):
+                self._try(lambda p: self.read_bytes(p, capture_list.LIMIT), path)
+        for pattern in capture_list.LOOK:
+            for path in self._paths(pattern.replace("{release}", release)):
+                self._try(self.node, path)
+        for pattern in capture_list.OPEN:
+            for path in self._paths(pattern):
+                self._try(self._open_device, path)
+        for path in capture_list.FILESYSTEMS:
+            self._try(self.filesystem, path)
+        for argv in capture_list.COMMANDS:
+            self._try(lambda a: self.run(a, COMMAND_TIMEOUT), argv)
+        log = self.commands.get(("dmesg",))
+        if log is None or log.rc != 0:
+            self._try(lambda a: self.run(a, COMMAND_TIMEOUT), capture_list.JOURNAL)
+        if not any(path.startswith("/sys/firmware/efi/efivars/SecureBoot-") and data for path, data in self.files.items()):
+            self._try(lambda a: self.run(a, COMMAND_TIMEOUT), capture_list.SECURE_BOOT)
+
+    def _paths(self, pattern: str) -> tuple[str, ...]:
+        """The paths of a pattern; the path itself when it is none, so that its absence is captured as well."""
+        if not is_wild(pattern):
+            return (pattern,)
+        try:
+            return self.glob(pattern)
+        except UnknownFact:
+            return ()
+
+    @staticmethod
+    def _try(question: Callable[[T], object], subject: T) -> None:
+        try:
+            question(subject)
+        except UnknownFact:
+            return
+
+    def _open_device(self, path: str) -> None:
+        node = self.node(path)
+        if node is not None and node.type == "char":
+            self.open_result(path)
+
+    # writing -------------------------------------------------------------------------------------------------
+
+    def write(self, path: str | os.PathLike[str], redact: bool = True, force: bool = False) -> None:
+        """Capture the list and write a snapshot: a .tar.gz when `path` ends so, a folder otherwise.
+
+        Raises HostError when `path` exists (and `force` does not allow to replace it) or cannot be written.
+        """
+        from rocmdoctor.host.snapshot_writer import document, write
+
+        self.capture()
+        write(document(self, redact), os.fspath(path), force)
+
