@@ -69,7 +69,7 @@ def parse_status(text: str) -> tuple[DkmsBuild, ...]:
     """Both forms: "amdgpu, 6.8.5-x, 6.8.0-45-generic, x86_64: installed" (dkms 2) and "amdgpu/6.8.5-x, ...: installed" (3)."""
     builds = []
     for line in text.splitlines():
-        match = _STATUS.match(line.strip()[:1024])
+        match = re.match(_STATUS, line.strip()[:1024], re.IGNORECASE)
         if match:
             module, version, kernel, arch, state = match.groups()
             builds.append(DkmsBuild(module, version, kernel, arch, state))
@@ -78,9 +78,7 @@ def parse_status(text: str) -> tuple[DkmsBuild, ...]:
     return tuple(builds)
 
 
-_STATUS = re.compile(
-    r"([^\s,/:]+)(?:/|,\s*)([^\s,:]+)(?:,\s*([^\s,:]+),\s*([^\s,:]+))?:\s*(added|built|installed|broken)\b", re.IGNORECASE
-)
+_STATUS = r"([^\s,/:]+)(?:/|,\s*)([^\s,:]+)(?:,\s*([^\s,:]+),\s*([^\s,:]+))?:\s*(added|built|installed|broken)\b"
 
 
 def gather(host: Host) -> Dkms:
@@ -182,16 +180,14 @@ def _note_log(host: Host, path: str, kernel: str | None, logs: list[DkmsLog]) ->
 def parse_make_log(text: str) -> tuple[str | None, tuple[str, ...]]:
     """(kernel it was for, first telling lines) of a make.log: compiler errors and make's "***" before what merely follows."""
     match = re.search(r"make\.log for \S+ for kernel (\S{1,128})", text[:4096])
+    telling = re.compile(_TELLING, re.IGNORECASE).search
     errors: dict[str, None] = {}
     for line in text.splitlines():
-        if _TELLING.search(line[:_MAX_ERROR_LENGTH]):
+        if telling(line[:_MAX_ERROR_LENGTH]):
             errors.setdefault(line.strip()[:_MAX_ERROR_LENGTH])
             if len(errors) == MAX_ERRORS:
                 break
     return match[1] if match else None, tuple(errors)
 
 
-_TELLING = re.compile(
-    r"\b(?:fatal )?error:|\bError!|\bFATAL\b|\*\*\*|bad exit status|No rule to make target|\bKilled\b|No space left",
-    re.IGNORECASE,
-)
+_TELLING = r"\b(?:fatal )?error:|\bError!|\bFATAL\b|\*\*\*|bad exit status|No rule to make target|\bKilled\b|No space left"

@@ -73,8 +73,7 @@ def parse(text: str, source: str) -> KernelLog:
     return KernelLog(tuple(lines), source, complete)
 
 
-_PREFIX = re.compile(
-    r"""(?:<\d{1,4}>)?                                                          # dmesg -r
+_PREFIX = r"""(?:<\d{1,4}>)?                                                          # dmesg -r
         (?:[a-z0-9]+\s*:[a-z]+\s*:\s)?                                         # dmesg -x: facility and level
         (?:
           (?:\d{4}-\d\d-\d\dT[0-9:.,+Z-]+\s+                                   # ISO time, of dmesg alone or with a host name
@@ -84,9 +83,9 @@ _PREFIX = re.compile(
         (?:\[\s*(?P<seconds>\d{1,12}\.\d{1,9})\](?:\[\s*[TC]\d+\])?\s?          # [    1.234567] or [    1.234567][    T0]
           |\[[A-Z][a-z]{2}\s+[A-Z]?[a-z]{0,2}\s*\d{1,2}\s[0-9:.\s]{5,25}\]\s?    # [Tue Nov  5 10:11:12 2024]
           |\[\s*[+<]?\s*\+?\d+\.\d+>?\]\s?                                       # [  +0.000123] of dmesg -d
-        )?""",
-    re.VERBOSE,
-)
+        )?"""
+"""Verbose; compiled by the first line that needs it, for a plain dmesg has none."""
+
 _PLAIN = re.compile(r"\[\s*(?P<seconds>\d{1,12}\.\d{1,9})\] ")
 """What dmesg prints of itself, and so nearly every line."""
 
@@ -94,7 +93,7 @@ _DEVICE = re.compile(r"\b([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])\b")
 
 
 def _line(raw: str) -> LogLine:
-    match = _PLAIN.match(raw) or _PREFIX.match(raw)
+    match = _PLAIN.match(raw) or re.compile(_PREFIX, re.VERBOSE).match(raw)
     text = raw[match.end() :] if match else raw
     told = match["seconds"] if match else None
     device = _DEVICE.search(text)

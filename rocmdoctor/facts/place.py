@@ -57,12 +57,13 @@ _CONTAINER_WORDS = {
 """Values of the variable `container` and of /run/systemd/container; any other value is "container"."""
 
 _CGROUPS = (
-    (re.compile(r"kubepods"), "kubernetes"),
-    (re.compile(r"/docker[-/][0-9a-f]{12}"), "docker"),
-    (re.compile(r"/libpod-[0-9a-f]{12}"), "podman"),
-    (re.compile(r"/lxc(?:\.payload[./]|/)"), "lxc"),
-    (re.compile(r"/machine\.slice/machine-.*\.scope"), "systemd-nspawn"),
-    (re.compile(r"/cri-containerd-|/crio-"), "kubernetes"),
+    # (word that must be there, pattern that tells the container from the engine's own service, name)
+    ("kubepods", r"kubepods", "kubernetes"),
+    ("/docker", r"/docker[-/][0-9a-f]{12}", "docker"),
+    ("/libpod-", r"/libpod-[0-9a-f]{12}", "podman"),
+    ("/lxc", r"/lxc(?:\.payload[./]|/)", "lxc"),
+    ("/machine.slice/", r"/machine\.slice/machine-.*\.scope", "systemd-nspawn"),
+    ("/cri", r"/cri-containerd-|/crio-", "kubernetes"),
 )
 
 _DMI = (
@@ -148,7 +149,7 @@ def _container(host: Host) -> str | None:
     if env.get("APPTAINER_CONTAINER") or env.get("SINGULARITY_CONTAINER") or _exists(host, "/.singularity.d"):
         return "apptainer"
     groups = _read(host, "/proc/1/cgroup") + _read(host, "/proc/self/cgroup")
-    by_group = next((name for pattern, name in _CGROUPS if pattern.search(groups)), None)
+    by_group = next((name for word, pattern, name in _CGROUPS if word in groups and re.search(pattern, groups)), None)
     if by_group == "kubernetes":
         return by_group
     if _exists(host, "/run/.containerenv"):

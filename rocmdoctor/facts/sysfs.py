@@ -48,7 +48,7 @@ def properties(text: str) -> dict[str, int]:
     found: dict[str, int] = {}
     for line in text.splitlines():
         name, _, value = line.partition(" ")
-        parsed = number(value)
-        if name and parsed is not None:
-            found[name] = parsed
+        # isdecimal() first: thousands of these lines are read on a partitioned machine.
+        if value.isdecimal() and len(value) <= _MAX_DIGITS and name:
+            found[name] = int(value)
     return found
