@@ -71,16 +71,19 @@ def parse_list(path: str, text: str) -> list[Repository]:
     for number, line in enumerate(text.splitlines(), 1):
         if not line.lstrip().startswith("deb") or len(line) > _LINE_LIMIT:
             continue
-        words = _WORD.findall(_without_comment(line))
-        if len(words) < 3 or words[0] not in ("deb", "deb-src"):
+        kind, *rest = _without_comment(line).split(None, 1)
+        if kind not in ("deb", "deb-src") or not rest:
             continue
-        kind = words.pop(0)
         options: dict[str, str] = {}
-        if words[0].startswith("["):
-            inner = words.pop(0)
-            options = {m[1].lower(): m[3] or m[4] or "" for m in _OPTION.finditer(inner[1:].rpartition("]")[0])}
-            if len(words) < 2:
+        where = rest[0]
+        if where.startswith("["):
+            inner, bracket, where = where[1:].partition("]")
+            if not bracket:
                 continue
+            options = {m[1].lower(): m[3] or m[4] or "" for m in _OPTION.finditer(inner)}
+        words = _WORD.findall(where)
+        if len(words) < 2:
+            continue
         uri, suite, *components = (w.strip('"') for w in words)
         sources.append(
             Repository(
@@ -149,8 +152,6 @@ def stanzas(text: str) -> Iterator[tuple[int, dict[str, list[str]]]]:
 
 def parse_deb822(path: str, text: str) -> tuple[list[Repository], list[Keyring]]:
     """A .sources file, and the keys that are written into its Signed-By fields (their `path` is FILE:LINE)."""
-    from rocmdoctor.facts import openpgp_key
-
     sources: list[Repository] = []
     keyrings: list[Keyring] = []
     for line, fields in stanzas(text):
@@ -164,6 +165,8 @@ def parse_deb822(path: str, text: str) -> tuple[list[Repository], list[Keyring]]
             continue
         signed_by = words("signed-by")
         if any(value.startswith("-----BEGIN") for value in fields.get("signed-by", ())):
+            from rocmdoctor.facts import openpgp_key
+
             armor = "\n".join("" if value == "." else value for value in fields["signed-by"]).encode("utf-8", "replace")
             inline = Keyring(f"{path}:{line}", openpgp_key.parse(armor), True)
             keyrings.append(inline)

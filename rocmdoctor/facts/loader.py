@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rocmdoctor.host import Host, UnknownFact
@@ -65,35 +66,34 @@ def parse_library_path(value: str) -> tuple[str, ...]:
 
 
 def _conf_dirs(host: Host) -> tuple[tuple[str, str], ...]:
-    """Folders of ld.so.conf and what it includes, in order, each named once."""
+    """Folders of ld.so.conf and what it includes, in ldconfig's order, each named once."""
     folders: dict[str, str] = {}
-    waiting = [("/etc/ld.so.conf", 0)]
-    seen: set[str] = set()
-    while waiting and len(seen) < _CONF_FILES:
-        path, depth = waiting.pop(0)
-        if path in seen:
-            continue
-        seen.add(path)
-        try:
-            text = host.read(path, _CONF_LIMIT)
-        except UnknownFact:
-            if depth:
-                continue
-            text = "include ld.so.conf.d/*.conf"  # what every distribution has; older snapshots hold the folder only
-        included: list[tuple[str, int]] = []
-        for line in (text or "").splitlines():
-            words = line.partition("#")[0].split()
-            if not words or words[0] == "hwcap":
-                continue
-            if words[0] == "include":
-                if depth < _INCLUDE_DEPTH:
-                    included += [(match, depth + 1) for pattern in words[1:] for match in _matches(host, pattern, path)]
-            else:
-                folder = words[0].split("=")[0].rstrip("/") or "/"
-                if folder.startswith("/"):
-                    folders.setdefault(folder, path)
-        waiting[:0] = included[:_CONF_FILES]
+    for folder, path in _conf_entries(host, "/etc/ld.so.conf", set()):
+        folders.setdefault(folder, path)
     return tuple(folders.items())
+
+
+def _conf_entries(host: Host, path: str, seen: set[str], depth: int = 0) -> Iterator[tuple[str, str]]:
+    """(folder, file naming it) of one file; an include line stands for the files' lines (ldconfig(8))."""
+    if path in seen or len(seen) >= _CONF_FILES:
+        return
+    seen.add(path)
+    try:
+        text = host.read(path, _CONF_LIMIT)
+    except UnknownFact:
+        # Every distribution includes the folder; older snapshots hold no more than that.
+        text = None if depth else "include ld.so.conf.d/*.conf"
+    for line in (text or "").splitlines():
+        words = line.partition("#")[0].split()
+        if not words or words[0] == "hwcap":
+            continue
+        if words[0] == "include":
+            if depth < _INCLUDE_DEPTH:
+                for pattern in words[1:]:
+                    for match in _matches(host, pattern, path):
+                        yield from _conf_entries(host, match, seen, depth + 1)
+        elif words[0].startswith("/"):
+            yield words[0].partition("=")[0].rstrip("/") or "/", path
 
 
 def _matches(host: Host, pattern: str, including: str) -> tuple[str, ...]:

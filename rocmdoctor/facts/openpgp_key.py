@@ -7,10 +7,9 @@ It never raises, whatever the bytes are; what does not parse ends the block that
 from __future__ import annotations
 
 import binascii
-import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
 from rocmdoctor.facts.repos import Key
@@ -19,8 +18,8 @@ _ARMOR = re.compile(rb"-----BEGIN PGP PUBLIC KEY BLOCK-----(.*?)-----END PGP PUB
 _BEGIN = b"-----BEGIN PGP "
 
 _SIGNATURE, _PUBLIC_KEY, _PUBLIC_SUBKEY = 2, 6, 14
-_SELF_SIGNATURES = frozenset((0x10, 0x11, 0x12, 0x13, 0x1F))
-"""Certifications of a user id and the signature directly on a key."""
+_USER_ID_SIGNATURES = frozenset((0x10, 0x11, 0x12, 0x13))
+_DIRECT_SIGNATURE = 0x1F
 _KEY_REVOCATION = 0x20
 _CREATED, _KEY_EXPIRES, _ISSUER, _ISSUER_FINGERPRINT = 2, 9, 16, 33
 
@@ -34,10 +33,15 @@ class _Primary:
     fingerprint: str
     created: int
     key_ids: list[str]
-    expires_after: int = 0
-    judged: int = field(default=-1)
-    """Creation of the self-signature that `expires_after` is of."""
+    direct: tuple[int, int] = (-1, 0)
+    """(creation, lifetime or 0) of the newest self-signature directly on the key."""
+    on_user_id: tuple[int, int] = (-1, 0)
     revoked: bool = False
+
+    @property
+    def lifetime(self) -> int:
+        """Seconds, 0 for ever. As GnuPG decides: the direct signature's where it has one (often it only names a revoker)."""
+        return self.direct[1] or self.on_user_id[1]
 
 
 def is_armored(data: bytes) -> bool:
@@ -66,7 +70,7 @@ def parse(data: bytes) -> tuple[Key, ...]:
 
 
 def _key(key: _Primary) -> Key:
-    expires = _date(key.created + key.expires_after) if key.expires_after else None
+    expires = _date(key.created + key.lifetime) if key.lifetime else None
     return Key(key.fingerprint, tuple(key.key_ids), _date(key.created), expires, key.revoked)
 
 
@@ -143,21 +147,25 @@ def _primary(body: bytes) -> _Primary | None:
         framed = b"\x99" + len(body).to_bytes(2, "big") if len(body) < 1 << 16 else b""
         if not framed:
             return None
-        fingerprint = hashlib.sha1(framed + body, usedforsecurity=False).hexdigest().upper()
+        from hashlib import sha1  # OpenSSL comes with it, for which hosts without readable keys need not wait
+
+        fingerprint = sha1(framed + body, usedforsecurity=False).hexdigest().upper()
         return _Primary(fingerprint, created, [fingerprint[-16:]])
     if version in (5, 6):
+        from hashlib import sha256
+
         prefix = b"\x9a" if version == 5 else b"\x9b"
-        fingerprint = hashlib.sha256(prefix + len(body).to_bytes(4, "big") + body).hexdigest().upper()
+        fingerprint = sha256(prefix + len(body).to_bytes(4, "big") + body).hexdigest().upper()
         return _Primary(fingerprint, created, [fingerprint[:16]])
     return None
 
 
 def _judge(key: _Primary, body: bytes) -> None:
-    """Take the expiry from a self-signature that is newer than those before it; a newer one without expiry means never."""
+    """Take the lifetime from a self-signature that is newer than those of its kind before it; a newer one without means never."""
     if len(body) < 6 or body[0] not in (4, 5, 6):
         return
     kind = body[1]
-    if kind not in _SELF_SIGNATURES and kind != _KEY_REVOCATION:
+    if kind not in _USER_ID_SIGNATURES and kind not in (_DIRECT_SIGNATURE, _KEY_REVOCATION):
         return
     wide = 4 if body[0] == 6 else 2
     hashed_end = 4 + wide + int.from_bytes(body[4 : 4 + wide], "big")
@@ -171,10 +179,11 @@ def _judge(key: _Primary, body: bytes) -> None:
     if kind == _KEY_REVOCATION:
         key.revoked = True
         return
-    created = int.from_bytes(hashed.get(_CREATED, b"")[:4], "big")
-    if created >= key.judged:
-        key.judged = created
-        key.expires_after = int.from_bytes(hashed.get(_KEY_EXPIRES, b"")[:4], "big")
+    judged = (int.from_bytes(hashed.get(_CREATED, b"")[:4], "big"), int.from_bytes(hashed.get(_KEY_EXPIRES, b"")[:4], "big"))
+    if kind == _DIRECT_SIGNATURE and judged[0] >= key.direct[0]:
+        key.direct = judged
+    elif kind != _DIRECT_SIGNATURE and judged[0] >= key.on_user_id[0]:
+        key.on_user_id = judged
 
 
 def _issued_by(key: _Primary, subpackets: dict[int, bytes]) -> bool:

@@ -7,6 +7,7 @@ packages from 7.0 on carry the driver release instead (30100200 is 30.10.2). The
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fnmatch import filter as glob_filter
 from typing import TYPE_CHECKING
@@ -92,6 +93,8 @@ class PackageDb:
     kind: str | None
     packages: tuple[Package, ...]
     _by_name: dict[str, list[Package]] = field(init=False, repr=False, compare=False, hash=False)
+    _classes: dict[str, tuple[Package, ...]] = field(init=False, repr=False, compare=False, hash=False, default_factory=dict)
+    """Answers of `rocm` and `distro_rocm`, which look at thousands of names and are asked by many checks."""
 
     def __post_init__(self) -> None:
         by_name: dict[str, list[Package]] = {}
@@ -125,12 +128,17 @@ class PackageDb:
     @property
     def rocm(self) -> tuple[Package, ...]:
         """Packages of AMD's ROCm, classic or amdrocm (told by version stamp or name), not the distribution's; user space only."""
-        return tuple(p for p in self.packages if p.installed and release_stamps.is_amd_rocm(p.name, p.version, p.origin))
+        return self._class("rocm", lambda p: release_stamps.is_amd_rocm(p.name, p.version, p.origin))
 
     @property
     def distro_rocm(self) -> tuple[Package, ...]:
         """ROCm as the distribution packages it (rocminfo, libamdhip64-5, rocm-hip ...), told by name, without AMD's stamp."""
-        return tuple(p for p in self.packages if p.installed and release_stamps.is_rocm_name(p.name) and not p.from_amd)
+        return self._class("distro", lambda p: release_stamps.is_rocm_name(p.name) and not p.from_amd)
+
+    def _class(self, name: str, belongs: Callable[[Package], bool]) -> tuple[Package, ...]:
+        if name not in self._classes:
+            self._classes[name] = tuple(p for p in self.packages if p.installed and belongs(p))
+        return self._classes[name]
 
 
 def gather(host: Host) -> PackageDb:

@@ -27,8 +27,8 @@ _ROCM_NAME = re.compile(
 _META = frozenset(("rocm-dev", "rocm-dkms", "rocm-libs", "rocm-utils", "rocm-core", "rocm-opencl"))
 """Packages whose own version was the release before stamps came with 3.x."""
 
-_AMDROCM_RELEASE = re.compile(r"(\d{1,3}\.\d{1,3}(?:\.\d{1,3})?)(?=-|$)")
-_LEADING_RELEASE = re.compile(r"^(\d{1,3})\.(\d{1,3})(?:\.(\d{1,4}))?(?![0-9])")
+_AMDROCM_RELEASE = re.compile(r"([0-9]{1,3}\.[0-9]{1,3}(?:\.[0-9]{1,3})?)(?=-|$)")
+_LEADING_RELEASE = re.compile(r"^([0-9]{1,3})\.([0-9]{1,3})(?:\.([0-9]{1,4}))?(?![0-9])")
 
 
 def stamp(version: str) -> str | None:

@@ -131,7 +131,7 @@ class Repositories:
 
 def gather(host: Host) -> Repositories:
     """Raises UnknownFact when apt's sources, or a file named like one of AMD's, could not be read."""
-    from rocmdoctor.facts import apt_sources, rpm_repos
+    from rocmdoctor.facts import apt_sources
 
     sources: list[Repository] = []
     pins: list[Pin] = []
@@ -148,14 +148,30 @@ def gather(host: Host) -> Repositories:
     for path in apt_sources.preference_files(host):
         if (text := _text(host, path, unreadable)) is not None:
             pins += apt_sources.parse_preferences(path, text)
-    for path in rpm_repos.repo_files(host, optional=bool(sources)):
+    for path in _repo_files(host, optional=bool(sources)):
         if (text := _text(host, path, unreadable)) is not None:
+            from rocmdoctor.facts import rpm_repos
+
             try:
                 sources += rpm_repos.parse(path, text)
             except ValueError:
                 unreadable.append(path)
     del sources[_SOURCE_COUNT:]
     return Repositories(tuple(sources), tuple(pins), (*_keyrings(host, sources), *inline), tuple(unreadable))
+
+
+def _repo_files(host: Host, *, optional: bool) -> list[str]:
+    """The .repo files of yum, dnf and zypper. `optional`: a folder that is unknown counts as absent (the host has apt)."""
+    paths = []
+    for folder in ("/etc/yum.repos.d", "/etc/zypp/repos.d"):
+        try:
+            names = host.names(folder)
+        except UnknownFact:
+            if not optional:
+                raise
+            continue
+        paths += [f"{folder}/{name}" for name in names[:_FILE_COUNT] if name.endswith(".repo")]
+    return paths
 
 
 def _text(host: Host, path: str, unreadable: list[str]) -> str | None:
@@ -171,7 +187,7 @@ def _text(host: Host, path: str, unreadable: list[str]) -> str | None:
 
 def _keyrings(host: Host, sources: Iterable[Repository]) -> list[Keyring]:
     """The key files of apt's folders and of Signed-By, as far as they exist."""
-    from rocmdoctor.facts import apt_sources, openpgp_key
+    from rocmdoctor.facts import apt_sources
 
     named = (path for s in sources for path in s.signed_by if path.startswith("/") and path != f"{s.file}:{s.line}")
     found = []
@@ -182,5 +198,7 @@ def _keyrings(host: Host, sources: Iterable[Repository]) -> list[Keyring]:
             found.append(Keyring(path, None, path.endswith(".asc")))
             continue
         if data is not None:
+            from rocmdoctor.facts import openpgp_key
+
             found.append(Keyring(path, openpgp_key.parse(data), openpgp_key.is_armored(data)))
     return found

@@ -6,28 +6,11 @@ import re
 
 from rocmdoctor.facts.repo_layout import without_credentials
 from rocmdoctor.facts.repos import Repository
-from rocmdoctor.host import Host, UnknownFact
 
-_FOLDERS = (("yum", "/etc/yum.repos.d"), ("zypp", "/etc/zypp/repos.d"))
 _SECTION = re.compile(r"^\[([^\]]+)\]")
 _TRUE = frozenset(("1", "yes", "true", "on", "enabled"))
 _FALSE = frozenset(("0", "no", "false", "off", "disabled"))
 _TEXT_LIMIT = 500
-_FILE_COUNT = 400
-
-
-def repo_files(host: Host, *, optional: bool = False) -> list[str]:
-    """The .repo files of yum and zypper. `optional`: a folder that is unknown counts as absent (the host has apt)."""
-    paths = []
-    for _, folder in _FOLDERS:
-        try:
-            names = host.names(folder)
-        except UnknownFact:
-            if not optional:
-                raise
-            continue
-        paths += [f"{folder}/{name}" for name in names[:_FILE_COUNT] if name.endswith(".repo")]
-    return paths
 
 
 def parse(path: str, text: str) -> list[Repository]:
