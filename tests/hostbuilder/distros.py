@@ -198,7 +198,8 @@ def _el(ident: str, version: str) -> Distro:
     text = f"{version} ({word})" if word else version
     python, glibc = {"8": ("3.6", "2.28"), "9": ("3.9", "2.34")}.get(major, ("3.12", "2.39"))
     return Distro(
-        ident, version, name, f"{name} {text}", text, "", like, "", "el", f"{kernel}.x86_64", _PLAIN_BUILD, python, glibc, 39, 105,
+        ident, version, name, f"{name} {text}", text, "", like, "", "el", f"{kernel}.x86_64", _PLAIN_BUILD, python, glibc, 39,
+        105,
         "", f"el{major}", ".ko.xz", f"platform:el{major}",
     )  # fmt: skip
 

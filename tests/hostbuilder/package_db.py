@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from tests.hostbuilder.out import Out
-from tests.hostbuilder.releases import Release, release_of
+from tests.hostbuilder.releases import Release, key, release_of
 from tests.hostbuilder.resolved import Resolved
 from tests.hostbuilder.spec import Rocm
 
@@ -103,6 +103,8 @@ def rocm_packages(host: Resolved) -> tuple[Package, ...]:
             packages += therock_packages(tree.version, gfx, host.package_suffix("~") if host.distro.deb else "")
         elif tree.origin == "distro-package":
             packages += _distro_rocm(host, tree)
+    if host.wsl and host.place.wsl_libraries and host.rocm and key(host.rocm.version) < (7, 2):
+        packages += (Package("hsa-runtime-rocr4wsl-amdgpu", "25.10-2165406.24.04", "", "installed", AMD),)
     return packages
 
 

@@ -154,7 +154,7 @@ class Resolved:
         if not driver.loaded:
             return driver.log
         m = self.spec.machine
-        if driver.kind == "dkms" and driver.state == "installed" and m.uefi and m.secure_boot and not m.mok_enrolled:
+        if self.dkms_file and m.uefi and m.secure_boot and not m.mok_enrolled:
             return ("Loading of module with unavailable key is rejected",)
         for word in self.spec.cmdline:
             name, _, value = word.partition("=")
@@ -162,11 +162,7 @@ class Resolved:
                 return ("amdgpu: VGACON disables amdgpu kernel modesetting.",)
             if name in ("modprobe.blacklist", "module_blacklist") and "amdgpu" in value.split(","):
                 return ()
-        if driver.kind != "builtin" and not driver.file and not self.dkms_file:
-            return ()
-        if driver.kind == "dkms" and not self.dkms_file and not driver.file:
-            return ()
-        return None
+        return () if driver.kind != "builtin" and not driver.file and not self.dkms_file else None
 
     @property
     def loaded(self) -> bool:

@@ -14,6 +14,7 @@ _TOOLS = (
     "rocminfo", "rocm_agent_enumerator", "hipcc", "hipconfig", "amd-smi", "rocm-smi", "rocprof", "rocprofv3", "rocgdb",
     "hipify-perl", "hipify-clang", "amdclang", "amdclang++",
 )  # fmt: skip
+ROCDXG = "librocdxg.so.1"
 
 
 def libraries(row: Release) -> tuple[str, ...]:
@@ -56,6 +57,12 @@ def _tree(tree: Rocm) -> tuple[dict[str, bytes], dict[str, dict[str, object]]]:
     return files, nodes
 
 
+def has_rocdxg(host: Resolved) -> bool:
+    """WSL from ROCm 7.2 on: the run time reaches /dev/dxg through librocdxg (before, its own build of ROCr did)."""
+    tree = host.rocm
+    return host.wsl and host.place.wsl_libraries and tree is not None and key(tree.version) >= (7, 2)
+
+
 def _distro_tree(out: Out, host: Resolved, tree: Rocm) -> None:
     """A distribution's ROCm lies in the usual folders."""
     row = release_of(tree.version)
@@ -87,6 +94,8 @@ def render_trees(out: Out, host: Resolved) -> None:
         out.files.update(files)
         out.nodes.update(nodes)
     active = host.rocm
+    if active is not None and has_rocdxg(host):
+        out.binary(f"{active.root}/lib/{ROCDXG}")
     if active is None or active.root in ("/usr", "/opt/rocm") or not active.root.startswith("/opt/rocm"):
         return
     if active.root.startswith("/opt/rocm/"):
@@ -130,6 +139,7 @@ def render_loader(out: Out, host: Resolved) -> None:
         assert rocm_lib is not None
         rocm_lib = rocm_lib.removesuffix("/bin") + "/lib"
         names = tuple(n for n in libraries(release_of(tree.version)) if f"{tree.root}/lib/{n}" in out.files)
+        names += (ROCDXG,) if has_rocdxg(host) else ()
         out.file("/etc/ld.so.conf.d/10-rocm-opencl.conf", f"{rocm_lib}\n")
     elif tree is not None:
         rocm_lib, names = lib, libraries(release_of(tree.version))[:7]
