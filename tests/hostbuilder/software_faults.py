@@ -104,8 +104,8 @@ class SoftwareFaults(Builder):
     @fault("rocm_install", "ld_path", "rocminfo")
     def fault_library_missing(self: B, name: str = "libhsa-runtime64.so") -> B:
         """A library of the tree is gone, and rocminfo does not start."""
-        said = f"rocminfo: error while loading shared libraries: {name}.1: cannot open shared object file: No such file or directory
-"
+        why = "cannot open shared object file: No such file or directory"
+        said = f"rocminfo: error while loading shared libraries: {name}.1: {why}\n"
         return self.change_rocm(missing=(f"{name}*",)).rocminfo("", stderr=said, rc=127)
 
     @fault("rocm_install", "rocm_side_by_side")
@@ -140,7 +140,7 @@ class SoftwareFaults(Builder):
     def fault_polaris_beside(self: B) -> B:
         """One Polaris card stops ROCm 7 for every GPU in the machine."""
         made = self.rocm("7.2.0").add_gpus("gfx803")
-        call = "hsa api call failure at: /src/rocminfo/rocminfo.cc:1148\nCall returned HSA_STATUS_ERROR: A generic error has occurred."
+        call = "hsa api call failure at: rocminfo.cc:1148\nCall returned HSA_STATUS_ERROR: A generic error has occurred."
         return made.rocminfo(f"ROCk module version 6.16.13 is loaded\n{call}\n", rc=1)
 
     # torch -----------------------------------------------------------------------------------------------------
