@@ -16,11 +16,11 @@ from rocmdoctor.host import Host
 OVERRIDE = "HSA_OVERRIDE_GFX_VERSION"
 ROCR, HIP, CUDA, ORDINAL = "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"
 
+_GLOBAL_OR_NODE = r"HSA_OVERRIDE_GFX_VERSION(?:_(\d{1,5}))?"
 # sscanf("%u.%u.%u%c") must give exactly three: blanks may stand before a number, nothing after the last.
-_VERSION = re.compile(r"\s*(\d{1,9})\.\s*(\d{1,9})\.\s*(\d{1,9})")
-_NODE = re.compile(r"HSA_OVERRIDE_GFX_VERSION_(\d{1,5})")
-_INDEX = re.compile(r"0|[1-9]\d{0,6}")
-_STRTOL = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]{1,8}|\d{1,9})")
+_VERSION = r"\s*(\d{1,9})\.\s*(\d{1,9})\.\s*(\d{1,9})"
+_INDEX = r"0|[1-9]\d{0,6}"
+_STRTOL = r"[+-]?(?:0[xX][0-9a-fA-F]{1,8}|\d{1,9})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def parse_override(value: str) -> str | None:
 
     Limits as in libhsakmt: major up to 63, minor and stepping up to 255.
     """
-    found = _VERSION.fullmatch(value)
+    found = re.fullmatch(_VERSION, value, re.ASCII)
     if not found:
         return None
     major, minor, stepping = (int(part) for part in found.groups())
@@ -74,7 +74,7 @@ class Mask:
     @property
     def indexes(self) -> tuple[int, ...]:
         """The tokens that are plain indexes."""
-        return tuple(int(t) for t in self.tokens if _INDEX.fullmatch(t))
+        return tuple(int(t) for t in self.tokens if re.fullmatch(_INDEX, t, re.ASCII))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +140,8 @@ def _choose(mask: Mask, left: list[int], uuids: Sequence[str]) -> tuple[list[int
 def _index(token: str, rocr: bool) -> int | None:
     """ROCr reads indexes by strtol with base 0; rocclr wants the exact decimal form ("1", not "01" or " 1")."""
     if not rocr:
-        return int(token) if _INDEX.fullmatch(token) else None
-    if not _STRTOL.fullmatch(token):
+        return int(token) if re.fullmatch(_INDEX, token, re.ASCII) else None
+    if not re.fullmatch(_STRTOL, token, re.ASCII):
         return None
     digits = token.lower().lstrip("+-")
     octal = len(digits) > 1 and digits.startswith("0") and set(digits) <= set("01234567")
@@ -201,9 +201,10 @@ def parse(env: Mapping[str, str], settings: tuple[Setting, ...] = ()) -> Environ
     """Views of the variables alone; no file is read."""
     overrides = []
     for variable, value in env.items():
-        node = _NODE.fullmatch(variable)
-        if node or variable == OVERRIDE:
-            overrides.append(Override(variable, value, int(node.group(1)) if node else None, parse_override(value)))
+        named = re.fullmatch(_GLOBAL_OR_NODE, variable, re.ASCII) if variable.startswith(OVERRIDE) else None
+        if named:
+            node = int(named.group(1)) if named.group(1) else None
+            overrides.append(Override(variable, value, node, parse_override(value)))
     overrides.sort(key=lambda o: -1 if o.node is None else o.node)
     hip, cuda = _mask(env, HIP), _mask(env, CUDA)
     masks = (_mask(env, ROCR), hip or cuda, _mask(env, ORDINAL))

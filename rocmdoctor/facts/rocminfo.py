@@ -70,7 +70,7 @@ _INTEGER = re.compile(r"\s*(\d{1,19})")
 _CHIP = re.compile(r"\(0x([0-9a-fA-F]{1,8})\)")
 _TARGET = re.compile(r"gfx[0-9a-f]{3,5}(?![0-9a-z-])")
 _MODULE = re.compile(r"ROCk module version (\S+) is loaded")
-_OLD_ISA = re.compile(r"AMD:AMDGPU:(\d{1,3}):(\d{1,3}):(\d{1,3})")
+_OLD_ISA = r"AMD:AMDGPU:(\d{1,3}):(\d{1,3}):(\d{1,3})"  # ROCm 1.x and 2.x
 
 _LABELS = (
     "Name", "Uuid", "Marketing Name", "Device Type", "Node", "BDFID", "Domain", "Chip ID", "Memory Properties", "Segment", "Size",
@@ -181,7 +181,7 @@ def _target(text: str) -> str | None:
     found = _TARGET.search(text)
     if found:
         return found.group()
-    old = _OLD_ISA.search(text)  # ROCm 1.x and 2.x
+    old = re.search(_OLD_ISA, text) if text.startswith("AMD:") else None
     return f"gfx{int(old.group(1))}{int(old.group(2)):x}{int(old.group(3)):x}" if old else None
 
 

@@ -40,14 +40,15 @@ class Smi:
     @property
     def named_libraries(self) -> tuple[str, ...]:
         """Absolute paths of libraries and Python files that the error text names, each once: they show mixed releases."""
-        return tuple(dict.fromkeys(_PATH.findall(self.error_text)))
+        return tuple(dict.fromkeys(re.findall(_PATH, self.error_text)))
 
 
-_ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_PATH = re.compile(r"/[\w./+-]+(?:\.so(?:\.[\d.]*\d)?|\.py)\b")
-_CARD = re.compile(r"card\d{1,4}$")
-_ROW = re.compile(r"(\d{1,4})\s+(?:\[?0x[0-9a-f]+|\d{1,4}\s+0x[0-9a-f]+|[\d.]+(?:c|°C)\b)", re.IGNORECASE)
-_EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit)\b")
+# Patterns as text: only a failing tool or one without --json needs them, and re keeps what it compiled.
+_ANSI = r"\x1b\[[0-9;?]*[A-Za-z]"
+_PATH = r"/[\w./+-]+(?:\.so(?:\.[\d.]*\d)?|\.py)\b"
+_CARD = re.compile(r"card\d{1,4}")
+_ROW = r"(\d{1,4})\s+(?:\[?0[xX][0-9a-fA-F]+|\d{1,4}\s+0[xX][0-9a-fA-F]+|[\d.]+(?:[cC]|°C)\b)"
+_EXCEPTION = r"[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit)\b"
 
 # In order of precedence; substrings in lower case.
 _ERRORS = (
@@ -107,7 +108,7 @@ def _read_json(value: Any) -> tuple[int | None, str | None]:
         return None, None
     if isinstance(value.get("gpu_data"), list):  # amd-smi 26
         return _read_json(value["gpu_data"])
-    cards = [key for key in value if isinstance(key, str) and _CARD.match(key)]
+    cards = [key for key in value if isinstance(key, str) and _CARD.fullmatch(key)]
     system = value.get("system")
     driver = system.get("Driver version") if isinstance(system, dict) else None
     if not cards and system is None:
@@ -132,7 +133,7 @@ def _read_tables(text: str) -> tuple[int | None, str | None]:
         elif stripped.startswith("GPU["):
             gpus_in_lines.add(stripped[4:8].partition("]")[0])
         else:
-            row = _ROW.match(stripped)
+            row = re.match(_ROW, stripped)
             if row:
                 rows.add(row.group(1))
     if blocks:
@@ -144,8 +145,8 @@ def _read_tables(text: str) -> tuple[int | None, str | None]:
 
 def _telling(text: str) -> str:
     """The last lines of an error text; of a traceback, the exception with the files it passed last."""
-    lines = [line.rstrip()[:400] for line in _ANSI.sub("", text).splitlines() if line.strip()]
-    last = next((i for i in range(len(lines) - 1, -1, -1) if _EXCEPTION.match(lines[i])), None)
+    lines = [line.rstrip()[:400] for line in re.sub(_ANSI, "", text).splitlines() if line.strip()]
+    last = next((i for i in range(len(lines) - 1, -1, -1) if re.match(_EXCEPTION, lines[i])), None)
     if last is None:
         return "\n".join(lines[-4:])
     where = [line for line in lines[:last] if line.lstrip().startswith("File ")][-3:]

@@ -21,13 +21,14 @@ _SHELL = ("/etc/profile", "/etc/bash.bashrc", "/etc/bashrc", "/etc/zsh/zshenv", 
 _READ_LIMIT = 256 << 10
 _MAX_FILES = 200
 
+# Patterns as text: few hosts have a file that needs them, and re keeps what it compiled.
 _NAME = r"(HSA_OVERRIDE_GFX_VERSION(?:_\d{1,5})?|(?:ROCR|HIP|CUDA)_VISIBLE_DEVICES|GPU_DEVICE_ORDINAL|LD_LIBRARY_PATH)"
 _VALUE = r"(\"[^\"]*\"|'[^']*'|[^\s;&|\"'#]*)"
-_MENTION = re.compile(r"HSA_OVERRIDE_GFX_VERSION|_VISIBLE_DEVICES|GPU_DEVICE_ORDINAL|LD_LIBRARY_PATH")
-_ASSIGNMENT = re.compile(rf"(?<![\w$]){_NAME}={_VALUE}")
-_EXPORT = re.compile(r"(?:^|[;&|{(]\s*|\b(?:then|do|else)\s+)(?:export|(?:declare|typeset)\s+-\w*x\w*)\s+(.*)")
-_OTHER_SHELLS = re.compile(rf"(?:^|;\s*)(?:setenv|set\s+-\w*x\w*)\s+{_NAME}\s+{_VALUE}")  # csh, fish
-_PLAIN = re.compile(rf"\s*{_NAME}={_VALUE}\s*(?:[;#].*)?$")
+_ASSIGNMENT = rf"(?<![\w$]){_NAME}={_VALUE}"
+_EXPORT = r"(?:^|[;&|{(]\s*|\b(?:then|do|else)\s+)(?:export|(?:declare|typeset)\s+-\w*x\w*)\s+(.*)"
+_OTHER_SHELLS = rf"(?:^|;\s*)(?:setenv|set\s+-\w*x\w*)\s+{_NAME}\s+{_VALUE}"  # csh, fish
+_PLAIN = rf"\s*{_NAME}={_VALUE}\s*(?:[;#].*)?$"
+_MENTIONS = ("HSA_OVERRIDE_GFX_VERSION", "_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "LD_LIBRARY_PATH")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,39 +47,43 @@ class Setting:
         return f"{self.file}:{self.line}"
 
 
+def _mentions(text: str) -> bool:
+    return any(name in text for name in _MENTIONS)
+
+
 def _unquoted(value: str) -> str:
     return value[1:-1] if len(value) > 1 and value[0] in "\"'" else value
 
 
 def _in_shell(line: str, text: str) -> Iterator[tuple[str, str]]:
     """Exported assignments of one line; a plain one counts when the file exports the name elsewhere."""
-    exported = _EXPORT.search(line)
+    exported = re.search(_EXPORT, line)
     if exported:
-        yield from _ASSIGNMENT.findall(exported.group(1))
+        yield from re.findall(_ASSIGNMENT, exported.group(1))
         return
-    plain = _PLAIN.match(line)
+    plain = re.match(_PLAIN, line)
     if plain and re.search(rf"\bexport\s[^\n#]*\b{plain.group(1)}\b", text):
         yield plain.group(1), plain.group(2)
-    yield from _OTHER_SHELLS.findall(line)
+    yield from re.findall(_OTHER_SHELLS, line)
 
 
 def parse(file: str, text: str, form: str) -> Iterator[Setting]:
     """Settings of one file. `form`: shell | environment (NAME=VALUE lines) | unit (systemd)."""
-    if not _MENTION.search(text):
+    if not _mentions(text):
         return
     for number, line in enumerate(text.splitlines(), 1):
         stripped = line.strip()
-        if stripped[:1] in ("", "#", ";") or len(stripped) > 8192 or not _MENTION.search(stripped):
+        if stripped[:1] in ("", "#", ";") or len(stripped) > 8192 or not _mentions(stripped):
             continue
         pairs: Iterator[tuple[str, str]] | list[tuple[str, str]]
         if form == "shell":
             pairs = _in_shell(stripped, text)
         elif form == "environment":
-            found = _PLAIN.match(stripped.removeprefix("export "))
+            found = re.match(_PLAIN, stripped.removeprefix("export "))
             pairs = [(found.group(1), found.group(2))] if found else []
         else:
             # Environment="A=1" "B=2": the quotes are around the whole assignment.
-            pairs = _ASSIGNMENT.findall(stripped[12:]) if stripped.startswith("Environment=") else []
+            pairs = re.findall(_ASSIGNMENT, stripped[12:]) if stripped.startswith("Environment=") else []
         for name, value in pairs:
             yield Setting(file, number, name, _unquoted(value)[:400], stripped[:400])
 

@@ -71,9 +71,8 @@ class Torch:
 _ASSIGNMENT = re.compile(r"(\w+)\s*(?::[^=\n]*)?=\s*(?:(['\"])([^'\"\n]{0,200})\2|(None|True|False))")
 _TAG_ROCM = re.compile(r"(?:dev)?rocm(\d{1,4}\.\d{1,4}(?:\.\d{1,4})?)")
 _NUMBER = re.compile(r"\d{1,4}\.\d{1,4}(?:\.\d{1,4})?")
-_GROUP = re.compile(r"gfx(\d{1,3}|9[0-9a-f]{2}|1[0-9a-f]{3})(?:-(\d))?(x)?(?:-(dgpu|igpu|dcgpu|all|strict))?$")
+_GROUP = r"gfx(\d{1,3}|9[0-9a-f]{2}|1[0-9a-f]{3})(?:-(\d))?(x)?(?:-(dgpu|igpu|dcgpu|all|strict))?"
 _DEVICE = ("amd-torch-device-", "rocm-sdk-device-", "rocm-sdk-libraries-")
-_OTHER_ACCELERATOR = re.compile(r"(nvidia-|cuda-toolkit|cuda-bindings)")
 
 
 def parse_version_py(text: str) -> dict[str, str | None]:
@@ -121,7 +120,7 @@ def build_of(version: str, values: dict[str, str | None], requires: Iterable[str
     names = frozenset(libraries)
     if any(r.startswith(("pytorch-triton-rocm", "triton-rocm", "rocm[")) for r in wanted) or "libtorch_hip.so" in names:
         return "rocm"
-    if any(_OTHER_ACCELERATOR.match(r) for r in wanted) or "libtorch_cuda.so" in names:
+    if any(r.startswith(("nvidia-", "cuda-toolkit", "cuda-bindings")) for r in wanted) or "libtorch_cuda.so" in names:
         return "cuda"
     return "cpu"
 
@@ -133,7 +132,7 @@ def in_group(group: str, gfx: str, apu: bool | None = None) -> bool | None:
     """
     if group in (gfx, "all"):
         return True
-    found = _GROUP.match(group)
+    found = re.fullmatch(_GROUP, group)
     if not found:
         return False
     digits, minor, wild, kind = found.groups()
