@@ -245,7 +245,9 @@ def render_tools(out: Out, host: Resolved, folder: str | None) -> None:
         out.command(("rocminfo",), f"{folder}/rocminfo", stdout, rc=rc, stderr=stderr, timed_out=timed_out)
     amd_smi, rocm_smi = ("amd-smi", "list", "--json"), ("rocm-smi", "--showproductname", "--json")
     has_amd, has_rocm = "amd-smi" in installed, "rocm-smi" in installed
-    if host.wsl or not host.loaded:
+    if host.wsl:
+        return  # not asked: they have nothing to read there
+    if not host.loaded:
         if has_amd:
             said = "ERROR:root:Unable to detect any GPU devices, check amdgpu version and module status (sudo modprobe amdgpu)\n"
             out.command(amd_smi, f"{folder}/amd-smi", rc=1, stderr=said)
