@@ -98,7 +98,12 @@ class RootedFiles:
 
     def __init__(self, root: str) -> None:
         """Raises OSError when `root` cannot be opened as a folder."""
+        self._top = -1
         self._top = os.open(root, os.O_PATH | os.O_CLOEXEC | os.O_DIRECTORY)
+
+    def __del__(self) -> None:
+        if self._top >= 0:
+            os.close(self._top)
 
     def _walk(self, path: str, follow: bool, use: Callable[[int, str], T], absent: T) -> T:
         """`use(fd, canonical path)` of an O_PATH descriptor of what the path leads to."""

@@ -38,7 +38,7 @@ class RecordedHost:
         whose account is not recorded.
         """
         self._meta = shape.read_meta(meta)
-        self._nodes = shape.read_nodes(nodes or {})
+        self._nodes = shape.read_nodes({} if nodes is None else nodes)
         self._commands = shape.read_commands(commands)
         self._programs = {argv[0] for argv, command in self._commands.items() if command.found}
         if source is None:

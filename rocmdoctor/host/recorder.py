@@ -157,7 +157,7 @@ class Recorder:
                 # Cut by this question; another one may want more.
                 kept = self.host.read_bytes(path, capture_list.LIMIT) or data
             if len(kept) >= len(self.files.get(where, b"")):
-                self.files[where] = kept[:capture_list.LIMIT]
+                self.files[where] = kept[: capture_list.LIMIT]
         return data
 
     def node(self, path: str, follow: bool = True) -> Node | None:
@@ -316,4 +316,3 @@ class Recorder:
 
         self.capture()
         write(document(self, redact), os.fspath(path), force)
-

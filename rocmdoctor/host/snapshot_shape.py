@@ -133,6 +133,9 @@ def check_header(value: Any) -> Mapping[str, Any]:
     for key in ("uname", "user", "groups", "env"):
         if key not in meta:  # uname may be null: a foreign root whose kernel does not run
             raise HostError(f"snapshot.json has no {key!r}")
+    for key in ("name", "uid", "gid", "groups"):
+        if key not in _mapping(meta["user"], "user in snapshot.json"):
+            raise HostError(f"snapshot.json has no user.{key}")
     return meta
 
 
@@ -145,13 +148,13 @@ def read_meta(meta: Mapping[str, Any]) -> Meta:
         uname = Uname(*(_text(raw.get(k), f"uname.{k} in snapshot.json") for k in ("sysname", "release", "version", "machine")))
     captured = meta.get("captured")
     filesystems: dict[str, Filesystem] = {}
-    for path, value in _mapping(meta.get("filesystems") or {}, "filesystems in snapshot.json").items():
+    for path, value in _mapping(meta.get("filesystems", {}), "filesystems in snapshot.json").items():
         raw = _mapping(value, f"filesystems[{path!r}]")
         size, free = (_number(raw.get(k), f"filesystems[{path!r}].{k}", 1 << 63) for k in ("size", "free"))
         filesystems[path] = Filesystem(size, free)
     return Meta(
         uname,
-        _user(_mapping(meta.get("user") or {}, "user in snapshot.json")),
+        _user(_mapping(meta.get("user", {}), "user in snapshot.json")),
         {k: _number(v, f"groups[{k!r}] in snapshot.json") for k, v in _mapping(meta.get("groups", {}), "groups").items()},
         {k: _text(v, f"env[{k!r}] in snapshot.json") for k, v in _mapping(meta.get("env", {}), "env").items()},
         None if captured is None else _texts(captured, "captured in snapshot.json", MAX_PATTERNS),
