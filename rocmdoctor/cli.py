@@ -209,9 +209,11 @@ def _host(snapshot: str | None, root: str | None, user: str | None) -> Host:
         from rocmdoctor.host.recorded import open_snapshot
 
         return open_snapshot(snapshot, user)
+    if root == "":
+        raise WrongUsage("--root names no folder")
     from rocmdoctor.host.live import LiveHost
 
-    return LiveHost("/" if root is None else root, user=user)
+    return LiveHost(root or "/", user=user)
 
 
 def _all_checks() -> tuple[Any, ...]:
