@@ -112,6 +112,11 @@ class KernelFaults(Builder):
         """The slot offers no PCIe atomics: KFD skips the card, graphics works."""
         return self.cards(index, state="kfd-skipped", log=("kfd kfd: amdgpu: skipped device {id}, PCI rejects atomics 730<0",))
 
+    @fault("pcie_atomics", "vm")
+    def fault_vm_without_atomics(self: B) -> B:
+        """A hypervisor that passes the card through without PCIe atomics."""
+        return self.vm("vmware").fault_pcie_atomics()
+
     @fault("kfd_node", "gpu_support", "kernel")
     def fault_kfd_unsupported(self: B, index: int | None = None) -> B:
         """The running driver is older than the card: KFD does not know it."""
@@ -204,6 +209,15 @@ class KernelFaults(Builder):
         """A server with MI300X boards: the twin for faults that only matter there."""
         return self.gpus("gfx942", count=count).cmdline("iommu=pt pci=realloc=off")
 
+    def two_cards(self: B) -> B:
+        """A workstation with two cards: the twin for faults between them."""
+        return self.gpus(count=2)
+
+    @fault("iommu", status="warn", base="two_cards")
+    def fault_iommu_translated(self: B) -> B:
+        """Peer-to-peer traffic goes through the IOMMU's translation."""
+        return self.cmdline("amd_iommu=on")
+
     def strix_halo(self: B) -> B:
         """A Ryzen AI Max machine with 128 GiB: the twin for faults of APU memory."""
         made = self.distro("ubuntu", "24.04").kernel("6.17.0-19-generic").gpus("gfx1151").machine(memory=128)
@@ -220,9 +234,8 @@ class KernelFaults(Builder):
 
     @fault("vram_gtt", status="warn", base="strix_halo")
     def fault_apu_memory(self: B) -> B:
-        """The GTT and TTM limits leave a small part of the machine's memory to the GPU."""
-        pages = 4 << 20 >> 2  # 4 GiB
-        return self.machine(ttm_pages=pages).cards(gtt=4096)
+        """The firmware gave the GPU 96 GiB, and ROCm sees the GTT share of the rest."""
+        return self.kernel("6.14.0-32-generic").cards(vram=98304, gtt=15872, pool=15872).machine(memory=32, ttm_pages=4_063_232)
 
     @fault("disk", status="warn")
     def fault_boot_full(self: B) -> B:

@@ -20,7 +20,7 @@ def boot_cmdline(host: Resolved) -> str:
         return "initrd=\\initrd.img WSL_ROOT_INIT=1 panic=-1 nr_cpus=16 swiotlb=force console=hvc0 debug pty.legacy_count=0"
     image = f"BOOT_IMAGE=/boot/vmlinuz-{host.kernel}" if host.distro.deb else f"BOOT_IMAGE=(hd0,gpt2)/vmlinuz-{host.kernel}"
     root = "root=UUID=00000000-0000-4000-8000-000000000001 ro"
-    return " ".join((image, root, "quiet splash" if host.distro.deb else "rhgb quiet", *host.spec.cmdline))
+    return " ".join((image, root, "quiet splash" if host.distro.deb else "rhgb quiet", *host.cmdline))
 
 
 def _boot(host: Resolved) -> list[str]:
@@ -38,7 +38,7 @@ def _boot(host: Resolved) -> list[str]:
         if machine.secure_boot:
             lines.append("Kernel is locked down from EFI Secure Boot mode; see man kernel_lockdown.7")
     lines.append(f"smpboot: CPU0: {host.cpu} (family: 0x19, model: 0x61, stepping: 0x2)")
-    passthrough = "iommu=pt" in host.spec.cmdline
+    passthrough = "iommu=pt" in host.cmdline
     lines.append(f"iommu: Default domain type: {'Passthrough (set via kernel command line)' if passthrough else 'Translated'}")
     if not host.place.vm:
         lines.append("AMD-Vi: Interrupt remapping enabled")

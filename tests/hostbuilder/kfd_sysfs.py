@@ -127,6 +127,8 @@ def bank_bytes(host: Resolved, unit: Unit) -> int:
     """What KFD calls the node's memory: its share of VRAM; for an APU from kernel 6.10 on, the GTT domain where that is
     larger."""
     card = unit.card
+    if card.pool is not None:
+        return card.pool * MIB
     if card.model.apu:
         return max(card.vram_mib * MIB, gtt_bytes(host, unit))
     return card.vram_mib * MIB // max(card.memory_partitions, 1)

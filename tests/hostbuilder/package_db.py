@@ -172,7 +172,11 @@ def _rpm_base(family: str, ident: str, vendor: str, kernel: str, python: str, gl
     ]  # fmt: skip
     if family == "el":
         rows.append(("epel-release", "9-7" if ident != "ol" else "1.0-4", "noarch"))
-    return tuple(Package(name, text, arch, "installed", vendor) for name, text, arch in rows)
+    # dkms is not the distribution's own on EL: it comes from EPEL.
+    return tuple(
+        Package(name, text, arch, "installed", "Fedora Project" if family == "el" and name == "dkms" else vendor)
+        for name, text, arch in rows
+    )
 
 
 _VENDORS = {"rhel": "Red Hat, Inc.", "rocky": "Rocky Enterprise Software Foundation", "almalinux": "AlmaLinux",

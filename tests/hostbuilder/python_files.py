@@ -206,6 +206,7 @@ def render_python(out: Out, host: Resolved) -> None:
         dist_info(out, folder, "pip", "24.2")
     if host.torch is not None:
         _torch(out, folder, host.torch)
-        dist_info(out, folder, "numpy", "2.1.3")
+        # torch before 2.3 was built against numpy 1.
+        dist_info(out, folder, "numpy", "2.1.3" if key(host.torch.version.partition("+")[0]) >= (2, 3) else "1.26.4")
     for name, text in env.extra:
         dist_info(out, folder, name, text)

@@ -179,6 +179,14 @@ class Resolved:
         """The loaded module is the one that DKMS built; otherwise it is the kernel's own."""
         return self.loaded and self.dkms_file
 
+    @cached_property
+    def cmdline(self) -> tuple[str, ...]:
+        """Words on the kernel command line. With several cards iommu=pt is there, as AMD asks, unless another IOMMU word is."""
+        words = self.spec.cmdline
+        several = sum(not c.model.apu for c in self.spec.cards) > 1
+        chosen = any(w.partition("=")[0] in ("iommu", "amd_iommu", "intel_iommu") for w in words)
+        return ("iommu=pt", *words) if several and not chosen else words
+
     # cards -----------------------------------------------------------------------------------------------------
 
     @cached_property

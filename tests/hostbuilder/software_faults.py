@@ -20,6 +20,11 @@ class SoftwareFaults(Builder):
 
     __slots__ = ()
 
+    @fault("os_support", status="warn")
+    def fault_old_distribution(self: B) -> B:
+        """AMD has dropped this distribution from the release's list."""
+        return self.distro("ubuntu", "20.04").rocm("7.2.0")
+
     # packages --------------------------------------------------------------------------------------------------
 
     @fault("packages", "dkms")
@@ -120,10 +125,8 @@ class SoftwareFaults(Builder):
 
     @fault("gpu_support")
     def fault_rocm_without_gfx(self: B) -> B:
-        """rocBLAS has no kernels for the card."""
-        mine = {c.gfx for c in self.spec.cards}
-        kept = tuple(g for g in self.resolved.release.gfx if g not in mine)
-        return self.change_rocm(gfx=kept).no_torch()
+        """The release has no kernels for the card: no file of its rocBLAS names the target."""
+        return self.gpus("gfx1031").no_torch()
 
     @fault("smi_tools", status="warn")
     def fault_amd_smi_traceback(self: B) -> B:
@@ -162,14 +165,20 @@ class SoftwareFaults(Builder):
         assert torch is not None
         return self.change_torch(gfx=tuple(g for g in torch.gfx if g not in mine))
 
+    @fault("torch_build", "python", status="warn")
+    def fault_companion_mismatch(self: B) -> B:
+        """torchvision belongs to another torch."""
+        return self.change_torch(torchvision="0.18.1+rocm6.0")
+
     @fault("torch_rocm_match", base="old_driver")
     def fault_torch_newer_than_driver(self: B) -> B:
         """A wheel of ROCm 7.2 over a driver of ROCm 5.7."""
         return self.torch("2.11.0+rocm7.2")
 
     def old_driver(self: B) -> B:
-        """ROCm 5.7 with its driver on the GA kernel: the twin for wheels that are too new."""
-        return self.kernel("5.15.0-117-generic", "#127-Ubuntu SMP Fri Jul 5 20:13:28 UTC 2024").rocm("5.7.1")
+        """ROCm 5.7 with its driver on the HWE kernel of its time: the twin for wheels that are too new."""
+        build = "#26~22.04.1-Ubuntu SMP PREEMPT_DYNAMIC Thu Jul 13 16:27:29 UTC 2"
+        return self.kernel("6.2.0-26-generic", build).rocm("5.7.1")
 
     @fault("triton", status="warn")
     def fault_plain_triton(self: B) -> B:

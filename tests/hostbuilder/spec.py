@@ -41,6 +41,8 @@ class Card:
     address: str | None = None
     vram: int | None = None
     gtt: int | None = None
+    pool: int | None = None
+    """MiB that KFD offers where it is neither all of the VRAM nor an APU's GTT domain."""
     partitions: int = 1
     memory_partitions: int = 1
     state: str = "ok"
