@@ -13,8 +13,8 @@ from functools import cache
 @dataclass(frozen=True, slots=True)
 class Distro:
     """`family`: deb | el | suse | azl | fedora | arch | none. `suite` is the Ubuntu suite that AMD's apt repositories use
-    here, `tag` the
-    rpm release tag ("el9", "sles156"). `kernel`: release of the default kernel, `build` what uname -v says."""
+    here, `tag` the rpm release tag ("el9", "sles156"). `kernel`: release of the default kernel, `build` what uname -v
+    says."""
 
     id: str
     version: str

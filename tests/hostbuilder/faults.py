@@ -10,8 +10,7 @@ F = TypeVar("F", bound=Callable[..., object])
 
 class Fault(NamedTuple):
     """`areas`: areas of the report of which at least one has to complain. `status`: fail, or warn where a warning is enough.
-    `base`: a method
-    that makes the healthy twin on which the fault makes sense ("" for the default host)."""
+    `base`: a method that makes the healthy twin on which the fault makes sense ("" for the default host)."""
 
     name: str
     areas: tuple[str, ...]

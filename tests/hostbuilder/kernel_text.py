@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tests.hostbuilder.pci_sysfs import gtt_bytes
 from tests.hostbuilder.releases import key
-from tests.hostbuilder.resolved import MIB, Resolved, Unit
+from tests.hostbuilder.resolved import MIB, Resolved
+from tests.hostbuilder.units import Unit
 
 _KFD_REJECTS = "kfd kfd: amdgpu: skipped device {id}, PCI rejects atomics"
 

@@ -8,7 +8,8 @@ from zlib import crc32
 from tests.hostbuilder.gpu_models import encode_gfx
 from tests.hostbuilder.out import Out
 from tests.hostbuilder.pci_sysfs import gtt_bytes
-from tests.hostbuilder.resolved import MIB, Resolved, Unit
+from tests.hostbuilder.resolved import MIB, Resolved
+from tests.hostbuilder.units import Unit
 
 TOPOLOGY = "/sys/class/kfd/kfd/topology"
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tests.hostbuilder.out import Out
-from tests.hostbuilder.resolved import MIB, Resolved, Unit
+from tests.hostbuilder.resolved import MIB, Resolved
+from tests.hostbuilder.units import Unit
 
 _UNASSIGNED = "0x0000000000000000 0x0000000000000000 0x0000000000000000"
 

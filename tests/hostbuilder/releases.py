@@ -1,8 +1,7 @@
 """ROCm releases, the driver that came with each, and the PyTorch wheels of the time: small tables of the host builder's own.
 
 Independent of the compatibility matrix on purpose. A release that is not in the table is derived from its nearest lower
-neighbour,
-so that a sweep over a newer matrix still builds.
+neighbour, so that a sweep over a newer matrix still builds.
 """
 
 from __future__ import annotations
@@ -19,8 +18,7 @@ def key(version: str) -> tuple[int, ...]:
 @dataclass(frozen=True, slots=True)
 class Release:
     """`build`: number behind package versions. `driver`: release of amdgpu-dkms; `module` and `module_build` are what dkms
-    shows. `hip` is
-    the version of the HIP package, `hsa` the "Runtime Version" that rocminfo prints."""
+    shows. `hip` is the version of the HIP package, `hsa` the "Runtime Version" that rocminfo prints."""
 
     version: str
     build: str

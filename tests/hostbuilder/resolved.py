@@ -3,46 +3,17 @@ there."""
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 from tests.hostbuilder.gpu_models import APU_CPUS
 from tests.hostbuilder.releases import Release, driver_of, driver_stamp, key, release_of, wheel_for
-from tests.hostbuilder.spec import Account, Card, Driver, PythonEnv, Rocm, Spec, Torch
+from tests.hostbuilder.spec import Account, Driver, PythonEnv, Rocm, Spec, Torch
+from tests.hostbuilder.units import Unit, enumerate_cards
 
 GIB = 1 << 30
 MIB = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """A card at its place: `index` among the cards, `nodes` its KFD nodes, `minors` its render minors (both empty where it has
-    none)."""
-
-    card: Card
-    index: int
-    address: str
-    nodes: tuple[int, ...]
-    minors: tuple[int, ...]
-    numa: int
-    gpu_ids: tuple[int, ...]
-
-    @property
-    def location(self) -> int:
-        """KFD's location_id: bus, device and function in one number."""
-        bus, rest = self.address[5:7], self.address[8:]
-        device, function = rest.split(".")
-        return int(bus, 16) << 8 | int(device, 16) << 3 | int(function, 16)
-
-    @property
-    def domain(self) -> int:
-        return int(self.address[:4], 16)
-
-    @property
-    def initialised(self) -> bool:
-        return bool(self.minors)
 
 
 def torch_of_wheel(rocm: str) -> Torch:
@@ -223,33 +194,10 @@ class Resolved:
 
     @cached_property
     def units(self) -> tuple[Unit, ...]:
-        """Cards with their addresses and numbers, in PCI order of the list."""
-        units = []
-        bound = self.loaded
-        nodes, minors = self.numa_nodes, 128
-        kfd = bound and self.driver is not None and self.driver.kfd
-        discrete = apus = 0
-        total = sum(not c.model.apu for c in self.spec.cards)
-        for index, card in enumerate(self.spec.cards):
-            if card.model.apu:
-                address = f"0000:{0xC4 + apus:02x}:00.0"
-                apus += 1
-            elif self.spec.place.vm and self.spec.place.kind != "container":
-                address = f"0000:{6 + discrete:02x}:00.0"
-                discrete += 1
-            else:
-                address = f"{discrete // 8:04x}:{3 + 32 * (discrete % 8):02x}:00.0"
-                discrete += 1
-            address = card.address or address
-            numa = 0 if self.numa_nodes == 1 else index * self.numa_nodes // max(total, 1) % self.numa_nodes
-            works = bound and card.bound == "amdgpu" and card.state in ("ok", "kfd-skipped")
-            count = card.partitions if works else 0
-            own_nodes = tuple(range(nodes, nodes + count)) if kfd and card.state == "ok" else ()
-            own_minors = tuple(range(minors, minors + count))
-            nodes, minors = nodes + len(own_nodes), minors + len(own_minors)
-            ids = tuple(zlib.crc32(f"{address}/{card.model.device}/{i}".encode()) % 65535 + 1 for i in range(card.partitions))
-            units.append(Unit(card, index, address, own_nodes, own_minors, numa, ids))
-        return tuple(units)
+        """Cards with their addresses and numbers, in the order of the list."""
+        kfd = self.loaded and self.driver is not None and self.driver.kfd
+        virtual = bool(self.spec.place.vm) and not self.container
+        return enumerate_cards(self.spec.cards, self.numa_nodes, loaded=self.loaded, kfd=kfd, virtual=virtual)
 
     @property
     def kfd_units(self) -> Iterator[Unit]:

@@ -10,7 +10,8 @@ from tests.hostbuilder.gpu_models import isa_names, override_value
 from tests.hostbuilder.kfd_sysfs import bank_bytes, unique_id
 from tests.hostbuilder.out import Out
 from tests.hostbuilder.releases import key
-from tests.hostbuilder.resolved import Resolved, Unit
+from tests.hostbuilder.resolved import Resolved
+from tests.hostbuilder.units import Unit
 
 _RULE = "*******                  \n"
 

@@ -1,8 +1,7 @@
 """What a host is, before it is written down: frozen parts that the builder replaces one by one.
 
 Files, nodes and commands follow from these in one go (render.py), so that a single change (say, a module that does not load)
-shows
-in every place where a real machine would show it.
+shows in every place where a real machine would show it.
 """
 
 from __future__ import annotations
@@ -32,8 +31,7 @@ class Card:
 
     `state`: ok | probe-failed | kfd-skipped (bound, DRM works, no KFD node) | unbound. `bound` is the driver that holds it
     ("vfio-pci", "radeon"), amdgpu unless said. `log`: what the kernel says of it instead of a clean start ({bdf} and {id} are
-    filled
-    in). `bar`: MiB that BAR 0 covers, None for all of the memory (0: not assigned).
+    filled in). `bar`: MiB that BAR 0 covers, None for all of the memory (0: not assigned).
     """
 
     model: GpuModel
@@ -85,10 +83,8 @@ def card(
 @dataclass(frozen=True, slots=True)
 class Driver:
     """`kind`: dkms | inbox | builtin | auto (what suits the cards and the distribution). `release`: driver release, None for
-    the one
-    that came with the active ROCm. `built_for`: kernels that DKMS built for (None: the running one). `state` is what `dkms
-    status`
-    says. `loaded` False with `log` lines says why the module is not there."""
+    the one that came with the active ROCm. `built_for`: kernels that DKMS built for (None: the running one). `state` is what
+    `dkms status` says. `loaded` False with `log` lines says why the module is not there."""
 
     kind: str = "auto"
     release: str | None = None
@@ -175,9 +171,8 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """`kind`: bare-metal | vm | container | wsl. `engine`: docker, podman, lxc, kubernetes, apptainer, systemd-nspawn; or kvm,
-    vmware,
-    hyperv, amazon, google, virtualbox, xen, docker-desktop for a vm."""
+    """`kind`: bare-metal | vm | container | wsl. `engine`: docker, podman, lxc, kubernetes, apptainer, systemd-nspawn; or
+    kvm, vmware, hyperv, amazon, google, virtualbox, xen, docker-desktop for a vm."""
 
     kind: str = "bare-metal"
     engine: str = ""
