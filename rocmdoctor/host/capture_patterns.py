@@ -6,7 +6,13 @@ import re
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
+from rocmdoctor.host import UnknownFact
+
 _WILD = re.compile(r"[*?\[]")
+
+
+class NotCaptured(UnknownFact):
+    """A question outside what a snapshot set out to capture."""
 
 
 def is_wild(text: str) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 from rocmdoctor.host import Command, Filesystem, HostError, Node, Uname, UnknownFact, User
 from rocmdoctor.host import snapshot_shape as shape
 from rocmdoctor.host.binaries import may_be_placeholder
-from rocmdoctor.host.capture_patterns import Patterns, is_wild
+from rocmdoctor.host.capture_patterns import NotCaptured, Patterns, is_wild
 from rocmdoctor.host.permission import READ_WRITE, allows
 from rocmdoctor.host.snapshot_tree import FolderSource, Kind, MemorySource, Source, Tree, reason
 
@@ -94,17 +94,26 @@ class RecordedHost:
     # files ---------------------------------------------------------------------------------------------------
 
     def _ask(self, path: str, content: bool = False) -> None:
-        """Raise UnknownFact when the path was not captured. A file that is itself listed as unknown and has an entry in
-        nodes.json is one whose content was denied: its metadata is known."""
-        if not self._unknown.paths or not self._unknown.path(path):
-            return
-        entry = None if content else self._nodes.get(path)
-        if entry is None or entry.node.type != "file" or not self._unknown.exactly(path):
+        """Raise UnknownFact when the path was not captured."""
+        if self._unknown.paths and self._unknown.path(path) and (content or not self._denied_file(path)):
             raise self._unknown_fact(path, f"{path} could not be captured in this snapshot")
+
+    def _denied_file(self, path: str) -> bool:
+        """Whether this is a file whose content was denied, or would lie below one. A file that is itself listed as unknown and
+        has an entry in nodes.json is such: its metadata is known, and that it is no folder."""
+        while path.strip("/"):
+            entry = self._nodes.get(path)
+            if entry is not None and entry.node.type == "file" and self._unknown.exactly(path):
+                return True
+            path = path.rpartition("/")[0]
+        return False
 
     def _unknown_fact(self, question: str, otherwise: str) -> UnknownFact:
         """The reason that the recorder heard, else `otherwise`."""
         return UnknownFact(self._meta.reasons.get(question, otherwise))
+
+    def _not_captured(self, question: str, what: str) -> NotCaptured:
+        return NotCaptured(self._meta.reasons.get(question, f"{what} was not captured in this snapshot"))
 
     def _find(self, path: str, follow: bool = True, content: bool = False) -> tuple[str, Kind | None]:
         """Canonical path and kind (None: absent), after the three-state rules for the path as asked and after links."""
@@ -114,7 +123,7 @@ class RecordedHost:
         if real != path:
             self._ask(real, content)
         if self._captured is not None and not (self._captured.path(path) or self._captured.path(real)):
-            raise self._unknown_fact(path, f"{path} was not captured in this snapshot")
+            raise self._not_captured(path, path)
         if kind is None and self._unknown.paths and self._unknown.path(f"{real}/*"):
             raise self._unknown_fact(path, f"{path} could not be captured in this snapshot")
         if kind == "other":
@@ -168,7 +177,7 @@ class RecordedHost:
         folders = (asked,) if asked == where else (asked, where)
         names: Iterable[str] = self._tree.listing(where)
         if not captured and self._captured is not None and not any(self._captured.path(f"{f}/{name}") for f in folders):
-            raise self._unknown_fact(asked or "/", f"{asked or '/'} was not captured in this snapshot")
+            raise self._not_captured(asked or "/", asked or "/")
         if self._unknown.paths:
             for folder in folders:
                 reached, single = self._unknown.children(folder, name)
@@ -183,6 +192,8 @@ class RecordedHost:
             return (pattern,) if self._exists(pattern) else ()
         from rocmdoctor.host.globbing import expand
 
+        if self._unknown.path(pattern):
+            raise self._unknown_fact(pattern, f"{pattern} could not be captured in this snapshot")
         # A pattern that the recorder captured as a whole needs no further leave for the folders on its way.
         captured = self._captured is None or self._captured.path(pattern)
 
@@ -201,7 +212,9 @@ class RecordedHost:
         except UnknownFact:
             return True
         real = where or "/"
-        if kind is not None or self._unknown.path(path) or self._unknown.path(real):
+        if kind is not None:
+            return True
+        if any(self._unknown.path(p) and not self._denied_file(p) for p in {path, real}):
             return True
         return not captured and self._captured is not None and not (self._captured.path(path) or self._captured.path(real))
 
@@ -232,7 +245,7 @@ class RecordedHost:
         if found is None:
             if f"statvfs:{path}" in (self._meta.captured or ()):
                 return None  # the recorder asked, and it was no mount of its own
-            raise self._unknown_fact(f"statvfs:{path}", f"the file system at {path} was not captured in this snapshot")
+            raise self._not_captured(f"statvfs:{path}", f"the file system at {path}")
         return found
 
     # commands ------------------------------------------------------------------------------------------------
@@ -246,9 +259,9 @@ class RecordedHost:
         if found is not None:
             return found
         if self._captured is not None and not self._captured.command(key[0]):
-            raise self._unknown_fact(question, f"the output of {key[0]} was not captured in this snapshot")
+            raise self._not_captured(question, f"the output of {key[0]}")
         if key[0] in self._programs:
-            raise self._unknown_fact(question, f"the output of {' '.join(key)} was not captured in this snapshot")
+            raise self._not_captured(question, f"the output of {' '.join(key)}")
         return Command(key, None, 127, "", "")
 
 

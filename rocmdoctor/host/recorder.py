@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TypeVar
 
 from rocmdoctor.host import Command, Filesystem, Host, Node, Uname, UnknownFact, User, capture_list
 from rocmdoctor.host.binaries import keeps_content
-from rocmdoctor.host.capture_patterns import glob_escape, is_wild
+from rocmdoctor.host.capture_patterns import NotCaptured, glob_escape, is_wild
 from rocmdoctor.host.globbing import expand
 from rocmdoctor.host.snapshot_tree import MAX_LINKS
 
@@ -34,6 +35,8 @@ class Recorder:
         """Metadata by canonical path, of everything that was come across."""
         self.asked: set[str] = set()
         """Canonical paths of which the metadata was asked."""
+        self.denied: set[str] = set()
+        """Canonical paths of files that could not be read."""
         self.opened: dict[str, str] = {}
         self.commands: dict[tuple[str, ...], Command] = {}
         self.filesystems: dict[str, Filesystem] = {}
@@ -77,7 +80,7 @@ class Recorder:
         return node
 
     def _trace(self, path: str, follow: bool = True) -> tuple[str, Node | None]:
-        """Keep every link and folder on the way; the canonical path and what is there."""
+        """Keep every link and folder on the way; the canonical path and what is there. Raises UnknownFact."""
         todo = path.split("/")
         todo.reverse()
         where, node, links = "", self._look("/"), 0
@@ -91,8 +94,16 @@ class Recorder:
             here = f"{where}/{name}"
             try:
                 node = self._look(here)
+            except NotCaptured:
+                # A snapshot that is recorded again may know the path's end, by the name that was asked, and not its way.
+                if any(todo):
+                    node = Node("dir")
+                else:
+                    node = self.host.node(path, follow)
+                    if node is not None:
+                        self.nodes.setdefault(here, node)
             except UnknownFact as exc:
-                self._not_known(glob_escape(here), here, exc)
+                self._not_known(here, here, exc)
                 raise
             if node is None:
                 return "/".join([here, *(n for n in reversed(todo) if n)]), None
@@ -102,7 +113,7 @@ class Recorder:
                     # Written down, such a link would make the snapshot unsound; it is unknown, as it is here.
                     del self.nodes[here]
                     unknown = UnknownFact(f"{path}: too many levels of links")
-                    self._not_known(glob_escape(here), here, unknown)
+                    self._not_known(here, here, unknown)
                     raise unknown
                 if node.target.startswith("/"):
                     where = ""
@@ -111,35 +122,38 @@ class Recorder:
             where = here
         return where or "/", node
 
-    def _not_known(self, pattern: str, question: str, exc: UnknownFact) -> None:
-        self.unknown[pattern] = None
+    def _not_known(self, path: str, question: str, exc: UnknownFact) -> None:
         self.reasons.setdefault(question, str(exc))
-
-    def _noted(self, path: str) -> None:
-        """The question about this path is answered, whatever the answer."""
-        self.captured[glob_escape(path)] = None
+        if not isinstance(exc, NotCaptured):
+            self.unknown[glob_escape(path)] = None
 
     def _asked(self, path: str, question: Callable[[], T], follow: bool = True) -> tuple[T, str, Node | None]:
         """The host's answer to a question about a path, its canonical path and metadata."""
         try:
             answer = question()
         except UnknownFact as exc:
-            self.reasons.setdefault(path, str(exc))
-            self._denied(path, follow)
+            self._denied(path, follow, exc)
             raise
-        where, node = self._trace(path, follow)
-        self._noted(path)
+        self.captured[glob_escape(path)] = None
+        try:
+            where, node = self._trace(path, follow)
+        except UnknownFact:
+            where, node = path, None
         return answer, where, node
 
-    def _denied(self, path: str, follow: bool) -> None:
-        """What is known of a path nevertheless: a file that exists and cannot be read still has its metadata."""
+    def _denied(self, path: str, follow: bool, exc: UnknownFact) -> None:
+        """Note what is unknown, and what is known nevertheless: a file that cannot be read still has its metadata."""
+        self.reasons.setdefault(path, str(exc))
+        if isinstance(exc, NotCaptured):
+            return
         try:
             where, node = self._trace(path, follow)
         except UnknownFact:
             return
+        self.captured[glob_escape(path)] = None
         if node is None or node.type == "file":
             self.unknown[glob_escape(where)] = None
-        self._noted(path)
+            self.denied.add(where)
 
     # files ---------------------------------------------------------------------------------------------------
 
@@ -150,8 +164,8 @@ class Recorder:
     def read_bytes(self, path: str, limit: int = 1 << 20) -> bytes | None:
         if not path.startswith("/"):
             return self.host.read_bytes(path, limit)
-        data, where, node = self._asked(path, lambda: self.host.read_bytes(path, limit))
-        if data is not None and node is not None and keeps_content(where, data):
+        data, where, _ = self._asked(path, lambda: self.host.read_bytes(path, limit))
+        if data is not None and keeps_content(where, data):
             kept = data
             if len(data) == limit < capture_list.LIMIT:
                 # Cut by this question; another one may want more.
@@ -163,11 +177,10 @@ class Recorder:
     def node(self, path: str, follow: bool = True) -> Node | None:
         if not path.startswith("/"):
             return self.host.node(path, follow)
-        answer, where, node = self._asked(path, lambda: self.host.node(path, follow), follow)
+        answer, where, _ = self._asked(path, lambda: self.host.node(path, follow), follow)
         if answer is not None:
             self.asked.add(where)
-            if node is not None:
-                self.nodes[where] = answer
+            self.nodes[where] = answer
         return answer
 
     def resolve(self, path: str) -> str | None:
@@ -178,55 +191,59 @@ class Recorder:
     def names(self, path: str) -> tuple[str, ...]:
         if not path.startswith("/"):
             return self.host.names(path)
-        names = self._list(path, "*")
+        names = self._list(path)
+        try:
+            where, node = self._trace(path)
+        except UnknownFact:
+            where, node = path, None
+        if node is None or node.type == "dir":
+            for name in names:
+                self._found(f"{where.rstrip('/')}/{name}")
         self.captured[f"{glob_escape(path.rstrip('/'))}/*"] = None
         return names
 
-    def _list(self, folder: str, name: str) -> tuple[str, ...]:
-        """Names in a folder; those that match the glob `name` are kept."""
-        from rocmdoctor.host.globbing import matches
-
-        folder = folder or "/"
+    def _list(self, folder: str) -> tuple[str, ...]:
+        """Names in a folder; when it cannot be listed, what lies in it is unknown."""
         try:
-            names = self.host.names(folder)
+            return self.host.names(folder)
         except UnknownFact as exc:
             self.reasons.setdefault(folder.rstrip("/") or "/", str(exc))
-            try:
-                where, _ = self._trace(folder)
-            except UnknownFact:
-                raise exc from None
-            self.unknown[f"{glob_escape(where.rstrip('/'))}/*"] = None
+            if not isinstance(exc, NotCaptured):
+                try:
+                    where, _ = self._trace(folder)
+                except UnknownFact:
+                    raise exc from None
+                self.unknown[f"{glob_escape(where.rstrip('/'))}/*"] = None
             raise
-        where, node = self._trace(folder)
-        if node is not None and node.type == "dir":
-            for child in names:
-                if name == "*" or matches(name, child):
-                    path = f"{where.rstrip('/')}/{child}"
-                    try:
-                        self._look(path)
-                    except UnknownFact as exc:
-                        self._not_known(glob_escape(path), path, exc)
-        return names
+
+    def _found(self, path: str) -> None:
+        """Keep that a path exists; one that cannot be looked at is noted as unknown."""
+        try:
+            self._trace(path, follow=False)
+        except UnknownFact:
+            return
 
     def glob(self, pattern: str) -> tuple[str, ...]:
         if not pattern.startswith("/"):
             return self.host.glob(pattern)
-        if not is_wild(pattern):
-            self._noted(pattern)
-            return (pattern,) if self._exists(pattern) else ()
-        found = expand(pattern, self._list, self._exists)
+        try:
+            found = self.host.glob(pattern)
+        except UnknownFact as exc:
+            self.reasons.setdefault(pattern, str(exc))
+            if not isinstance(exc, NotCaptured):
+                # Only to hear which folder it is that cannot be listed.
+                with suppress(UnknownFact):
+                    expand(pattern, lambda folder, _: self._list(folder or "/"), lambda _: True)
+            raise
+        for path in found:
+            self._found(path)
         self.captured[pattern] = None
         return found
-
-    def _exists(self, path: str) -> bool:
-        try:
-            return self._trace(path, follow=False)[1] is not None
-        except UnknownFact:
-            return True
 
     def open_result(self, path: str) -> str:
         answer, where, node = self._asked(path, lambda: self.host.open_result(path))
         if node is not None:
+            self.nodes[where] = node
             self.opened[where] = answer
         return answer
 
@@ -251,7 +268,8 @@ class Recorder:
             command = self.host.run(argv, timeout)
         except UnknownFact as exc:
             self.reasons.setdefault(f"cmd:{' '.join(key)}", str(exc))
-            self.unknown[name] = None
+            if not isinstance(exc, NotCaptured):
+                self.unknown[name] = None
             raise
         self.commands[key] = replace(command, argv=key)
         self.captured[name] = None

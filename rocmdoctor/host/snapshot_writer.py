@@ -133,9 +133,9 @@ def _nodes(recorder: Recorder) -> dict[str, Node]:
     nodes: dict[str, Node] = {}
     for path, node in recorder.nodes.items():
         plain = node.mode == DEFAULT_MODES[node.type] and node.uid == 0 and node.gid == 0 and node.size is None
-        if node.type == "dir" and plain and path in full:
+        if node.type == "dir" and plain and path.rstrip("/") in full:
             continue
-        if node.type == "file":
+        if node.type == "file" and path not in recorder.denied:
             content = path in recorder.files or is_binary_place(path)
             # Attributes of the kernel are read-only for a reason that no check asks, unless one did.
             kernel = path.startswith(("/proc/", "/sys/")) and path not in recorder.asked
