@@ -1,4 +1,10 @@
-"""Typed view of compat_matrix.yaml: answers questions with supported, deprecated, unsupported or unknown, and the row that says so."""
+"""Typed view of compat_matrix.yaml: answers questions with supported, deprecated, unsupported or unknown, and the row that says so.
+
+    matrix = load_matrix()
+    matrix.gpu("6.2.4", "gfx1100", os_id="ubuntu", os_version="22.04").verdict
+
+Nothing outside this package indexes the file.
+"""
 
 from __future__ import annotations
 
@@ -11,25 +17,27 @@ from typing import TYPE_CHECKING
 from rocmdoctor import versions
 from rocmdoctor.matrix.answers import Answer, Problem, Suggestion, Verdict
 from rocmdoctor.matrix.document import Document, MatrixError
+from rocmdoctor.matrix.hardware_questions import HardwareQuestions
+from rocmdoctor.matrix.install_questions import InstallQuestions
+from rocmdoctor.matrix.wheel_questions import WheelQuestions
 
 if TYPE_CHECKING:
     import datetime
     from collections.abc import Mapping
 
-    from rocmdoctor.matrix.distributions import Distribution, OsBase
-    from rocmdoctor.matrix.drivers import DriverRelease, Windows
-    from rocmdoctor.matrix.gpu_ids import GfxTarget, PciGpu
+    from rocmdoctor.matrix.board import Board
+    from rocmdoctor.matrix.distributions import OsBase
     from rocmdoctor.matrix.releases import Release
-    from rocmdoctor.matrix.support import Board
 
 __all__ = ["Answer", "Matrix", "MatrixError", "Problem", "Suggestion", "Verdict", "load_matrix"]
 
 DEFAULT = Path(__file__).parent.parent / "compat_matrix.yaml"
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_WANTED = re.compile(r"(?:rocm)?[- ]?v?(\d+(?:\.\d+){0,2})")
 
 
 def load_matrix(path: str | Path | None = None) -> Matrix:
-    """The matrix of this installation, or of a file. Nothing but the date is parsed yet. Raises MatrixError."""
+    """The matrix of this installation, or of a file. Nothing but the date is read yet. Raises MatrixError."""
     file = Path(path) if path is not None else DEFAULT
     try:
         text = file.read_text(encoding="utf-8")
@@ -38,7 +46,7 @@ def load_matrix(path: str | Path | None = None) -> Matrix:
     return Matrix(Document(text, file), file)
 
 
-class Matrix:
+class Matrix(HardwareQuestions, WheelQuestions, InstallQuestions):
     """Answers about ROCm releases. Sections are parsed when a question needs them; any question may raise MatrixError."""
 
     def __init__(self, document: Document, path: Path) -> None:
@@ -62,6 +70,21 @@ class Matrix:
         """Source key to what it is."""
         return self._doc.section("sources").mapping_of_texts()
 
+    @property
+    def sections(self) -> tuple[str, ...]:
+        """Names of the file's sections, in its order."""
+        return self._doc.section_names
+
+    def section_text(self, name: str) -> str | None:
+        """A section as it stands in the file, comments and all; None when there is none of that name."""
+        return self._doc.section_text(name)
+
+    def lint(self) -> list[Problem]:
+        """Everything that is wrong with the file: types, references, order, contradictions. Parses all of it."""
+        from rocmdoctor.matrix.lint import lint
+
+        return lint(self, self._doc)
+
     # releases ------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -75,24 +98,23 @@ class Matrix:
 
     def resolve(self, text: str) -> str | None:
         """A release the matrix knows: "6.2.0" itself, "6.2" the newest 6.2.x, "latest" the newest; None if there is none."""
-        wanted = text.strip().lower().removeprefix("rocm").lstrip("- ").removeprefix("v")
+        wanted = text.strip().lower()
         if wanted in ("latest", "newest"):
             return self.newest
-        if not re.fullmatch(r"\d+(\.\d+){0,2}", wanted):
+        found = _WANTED.fullmatch(wanted)
+        if not found:
             return None
-        numbers = versions.components(wanted)
-        found = [v for v in self.versions if versions.components(v)[: len(numbers)] == numbers]
-        return found[-1] if found else None
+        numbers = versions.components(found.group(1))
+        return next((v for v in reversed(self.versions) if versions.components(v)[: len(numbers)] == numbers), None)
 
     def is_newer_than_known(self, version: str) -> bool:
         """A ROCm newer than the matrix is unknown, not unsupported (rules.md 45)."""
-        numbers = versions.components(version)
-        return numbers[:2] > versions.components(self.newest)[:2] or versions.key(version) > versions.key(self.newest)
+        return versions.key(version) > versions.key(self.newest)
 
     def release(self, version: str) -> Release | None:
         """The release; "6.2" means 6.2.0 here (what an installation calls itself), not the newest 6.2.x."""
-        key = self._release_key(version)
-        if key is None:
+        key = ".".join(map(str, (*versions.components(version), 0, 0, 0)[:3]))
+        if key not in self._doc.entry_keys("releases"):
             return None
         if key not in self._releases:
             from rocmdoctor.matrix.release_reader import read_release
@@ -100,18 +122,7 @@ class Matrix:
             self._releases[key] = read_release(self._doc, key)
         return self._releases[key]
 
-    def _release_key(self, version: str) -> str | None:
-        wanted = (*versions.components(version), 0, 0, 0)[:3]
-        key = ".".join(map(str, wanted))
-        return key if key in self._doc.entry_keys("releases") else None
-
-    # distributions -------------------------------------------------------------------------------------------
-
-    @cached_property
-    def distributions(self) -> Mapping[str, Distribution]:
-        from rocmdoctor.matrix.distributions import read_distributions
-
-        return read_distributions(self._doc)
+    # support -------------------------------------------------------------------------------------------------
 
     def base_os(
         self,
@@ -126,13 +137,6 @@ class Matrix:
 
         return find_base(self.distributions, id, version_id, id_like, ubuntu_codename, codename)
 
-    def glibc(self, os_id: str, os_version: str) -> str | None:
-        """The glibc version that AMD states for a distribution."""
-        row = self.distributions.get(os_id)
-        return next((g for v, g in row.glibc.items() if versions.is_prefix(v, os_version)), None) if row else None
-
-    # support -------------------------------------------------------------------------------------------------
-
     def os(
         self,
         rocm: str,
@@ -143,14 +147,17 @@ class Matrix:
         gfx: str | None = None,
         product: str | None = None,
     ) -> Answer:
-        """Is this operating system on AMD's list, for this GPU as far as it is given? `os_version` is VERSION_ID or a point release."""
-        from rocmdoctor.matrix import support
+        """Is this operating system on AMD's list, for this GPU as far as it is given?
+
+        `os_version` is VERSION_ID, or a point release where one is meant ("22.04.4", "15 SP5").
+        """
+        from rocmdoctor.matrix.os_support import judge_os
 
         question = f"{os_id} {os_version} with ROCm {rocm}"
         release = self.release(rocm)
         if release is None:
             return self._no_release(rocm, question)
-        return support.judge_os(release, self.distributions, os_id, os_version, self._board(gfx, product, family), question)
+        return judge_os(release, self.distributions, os_id, os_version, self._board(gfx, product, family), question)
 
     def kernel(
         self,
@@ -164,14 +171,14 @@ class Matrix:
         product: str | None = None,
     ) -> Answer:
         """Is this kernel (uname -r) among those AMD names for the system? "unsupported" means "not on AMD's list" only."""
-        from rocmdoctor.matrix import support
+        from rocmdoctor.matrix.os_support import judge_kernel
 
         question = f"kernel {kernel_release} on {os_id} {os_version} with ROCm {rocm}"
         release = self.release(rocm)
         if release is None:
             return self._no_release(rocm, question)
         board = self._board(gfx, product, family)
-        return support.judge_kernel(release, self.distributions, os_id, os_version, kernel_release, board, question)
+        return judge_kernel(release, self.distributions, os_id, os_version, kernel_release, board, question)
 
     def gpu(
         self,
@@ -184,28 +191,54 @@ class Matrix:
         family: str | None = None,
     ) -> Answer:
         """Is this gfx target on AMD's list, as this product and on this operating system where they are given?"""
-        from rocmdoctor.matrix import support
+        from rocmdoctor.matrix.gpu_support import judge_classic_apu, judge_gpu
 
         question = f"{product or gfx} with ROCm {rocm}" + (f" on {os_id} {os_version}" if os_id else "")
         release = self.release(rocm)
         if release is None:
             return self._no_release(rocm, question)
         board = self._board(gfx, product, family)
-        return support.judge_gpu(release, self.distributions, gfx, board, os_id, os_version, question)
+        apu = judge_classic_apu(release, gfx, self.apu_status, self.apu_classic, question) if not release.by_family else None
+        return apu or judge_gpu(release, self.distributions, gfx, board, os_id, os_version, question)
 
     def driver(self, rocm: str, driver_release: str, *, family: str | None = None) -> Answer:
         """Does this release of AMD's driver ("6.4.1", "30.10.2") carry that user space, by AMD's tables?"""
-        from rocmdoctor.matrix import support
+        from rocmdoctor.matrix.driver_support import judge_driver
 
         question = f"amdgpu {driver_release} with ROCm {rocm}" + (f" ({family})" if family else "")
         release = self.release(rocm)
         if release is None:
             return self._no_release(rocm, question)
         newest = self.driver_releases[-1].version
-        return support.judge_driver(release, self.driver_windows, driver_release, family, newest, question)
+        return judge_driver(release, self.driver_windows, driver_release, family, newest, question)
+
+    @cached_property
+    def inbox_only_gfx(self) -> frozenset[str]:
+        """Targets that AMD's newest table has with the kernel's own driver only (Ryzen APUs)."""
+        release = self.release(self.newest)
+        lists = release.drivers.families if release else None
+        inbox = {family for family, drivers in (lists or {}).items() if not drivers}
+        return frozenset(row.gfx for row in (release.gpu_rows if release else None) or () if row.family in inbox)
+
+    # combinations --------------------------------------------------------------------------------------------
+
+    def query(self, **what: str | None) -> list[Answer]:
+        """Every pair of the elements that are given: rocm, os ("ubuntu:22.04"), kernel, gfx, torch, python, driver.
+
+        Raises ValueError for an element it does not know or cannot read.
+        """
+        from rocmdoctor.matrix.query import Combination, answers
+
+        return answers(self, Combination.of(**what))
+
+    def suggest(self, **what: str | None) -> list[Suggestion]:
+        """The nearest combinations with one element changed in which nothing is unsupported, nearest first."""
+        from rocmdoctor.matrix.query import Combination, suggestions
+
+        return suggestions(self, Combination.of(**what))
 
     def _board(self, gfx: str | None, product: str | None, family: str | None) -> Board:
-        from rocmdoctor.matrix.support import Board
+        from rocmdoctor.matrix.board import Board
 
         return Board(self.gfx(gfx) if gfx else None, gfx, product, family)
 
@@ -216,50 +249,7 @@ class Matrix:
             reason = f"this matrix has no ROCm {rocm}"
         return Answer(Verdict.UNKNOWN, question, reason, ())
 
-    # drivers -------------------------------------------------------------------------------------------------
-
-    @cached_property
-    def driver_windows(self) -> Windows:
-        from rocmdoctor.matrix.drivers import read_windows
-
-        return read_windows(self._doc)
-
-    @cached_property
-    def driver_releases(self) -> tuple[DriverRelease, ...]:
-        """Every driver release the matrix knows, oldest first."""
-        from rocmdoctor.matrix.drivers import read_driver_releases
-
-        return read_driver_releases(self._doc)
-
-    def driver_release_of_module(self, module_version: str) -> str | None:
-        """"6.14.14-2222715.24.04" is "30.10.2"; a bare "6.8.5" tells the line "6.2" only; None when unknown."""
-        from rocmdoctor.matrix.drivers import release_of_module
-
-        return release_of_module(self.driver_releases, module_version)
-
-    # GPUs ----------------------------------------------------------------------------------------------------
-
-    def pci_gpu(self, device: str, revision: str = "") -> PciGpu | None:
-        """The GPU with this PCI device id ("744c") and revision ("c8"); None for an id the table does not know."""
-        from rocmdoctor.matrix.gpu_ids import read_pci_gpu
-
-        return read_pci_gpu(self._doc, device, revision)
-
-    def gfx(self, name: str) -> GfxTarget | None:
-        """What is known of a gfx target ("gfx90a"); None for a name the table does not know."""
-        from rocmdoctor.matrix.gpu_ids import read_gfx
-
-        return read_gfx(self._doc, name)
-
-    @property
-    def gfx_names(self) -> tuple[str, ...]:
-        from rocmdoctor.matrix.gpu_ids import gfx_names
-
-        return gfx_names(self._doc)
-
-    @cached_property
-    def therock_families(self) -> Mapping[str, frozenset[str]]:
-        """TheRock family ("gfx110X-all") to its targets."""
-        from rocmdoctor.matrix.gpu_ids import read_therock_families
-
-        return read_therock_families(self._doc)
+    def _driver_for_wheel(self, rocm: str, driver: str, gfx: str) -> Answer:
+        """A wheel's ROCm ("6.2", "10.1.0") against a driver; an index X.Y stands for X.Y.0."""
+        target = self.gfx(gfx)
+        return self.driver(rocm, driver, family=target.families[0] if target else None)

@@ -91,7 +91,7 @@ def find_base(
         return OsBase(os_id, version, True, own.package_manager)
     for like in (own.like if own else None, *id_like):
         base = known.get(like) if like else None
-        if base is None or base.like and not base.listed:
+        if base is None or (base.like and not base.listed):
             continue
         if base.codenames:
             found = base.codenames.get(ubuntu_codename or "") or base.codenames.get(codename or "")

@@ -141,6 +141,11 @@ class Document:
         """The line number, from 1, of a position in the text."""
         return self.text.count("\n", 0, offset) + 1
 
+    def line_of(self, section: str, key: str | None = None) -> int:
+        """Where a section or one of its entries starts; 1 when there is none."""
+        span = self._index(section).get(key) if key else self._sections.get(section)
+        return self.line_at(span[0]) if span else 1
+
     def fail(self, path: str, message: str) -> MatrixError:
         """An error about a section as a whole."""
         span = self._sections.get(path.partition("/")[0])
@@ -153,6 +158,11 @@ class Document:
         if not found:
             raise self.fail(section, "expected one quoted string on the same line")
         return found.group(1)
+
+    def section_text(self, name: str) -> str | None:
+        """The section as written, with the comment lines right above it left to the section before."""
+        span = self._sections.get(name)
+        return self.text[slice(*span)].rstrip() + "\n" if span else None
 
     def section(self, name: str) -> Node:
         """A whole section, parsed."""

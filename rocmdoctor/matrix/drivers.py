@@ -52,7 +52,7 @@ class Windows:
 
 
 def covers(pattern: str, version: str) -> bool:
-    """"6.2.x" covers every 6.2 release, anything else only itself; a trailing .0 does not matter."""
+    """ "6.2.x" covers every 6.2 release, anything else only itself; a trailing .0 does not matter."""
     if pattern.endswith(".x"):
         return versions.components(version)[: pattern.count(".")] == versions.components(pattern[:-2])
     return versions.key(pattern) == versions.key(version)

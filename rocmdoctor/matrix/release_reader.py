@@ -25,7 +25,21 @@ from rocmdoctor.matrix.releases import (
 _LINES = ("classic", "preview", "therock")
 _STATUS = ("supported", "preview", "deprecated", "unsupported", "unknown")
 _RELEASE = frozenset(
-    {"like", "date", "date_note", "line", "radeon_only", "source", "notes", "os", "gpus", "drivers", "frameworks", "python", "wsl"}
+    {
+        "like",
+        "date",
+        "date_note",
+        "line",
+        "radeon_only",
+        "source",
+        "notes",
+        "os",
+        "gpus",
+        "drivers",
+        "frameworks",
+        "python",
+        "wsl",
+    }
 )
 _BLOCK = frozenset({"source", "confidence", "status", "unknown", "drop", "rows"})
 _OS_ROW = frozenset(

@@ -1,0 +1,133 @@
+"""Known faults: combinations that public reports or AMD's notes call broken, where no support row says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from rocmdoctor import versions
+from rocmdoctor.matrix.document import Document, Node
+from rocmdoctor.matrix.ranges import read_range
+
+_NOTES = frozenset({"confidence", "why", "source"})
+
+
+@dataclass(frozen=True, slots=True)
+class ApuPair:
+    """The first ROCm and the first kernels that AMD names together for some APUs. `kernels`: flavour or distribution to release."""
+
+    rocm_from: str
+    kernels: dict[str, str]
+    reason: str
+
+    def kernel_fits(self, release: str, flavour: str | None, os_id: str) -> bool:
+        """Whether a running kernel (uname -r) is at or above the first fixed one of its kind."""
+        first = self.kernels.get(flavour or "") or self.kernels.get(os_id) or self.kernels["other"]
+        return versions.key(release)[: len(versions.key(first))] >= versions.key(first)
+
+    @property
+    def kernels_text(self) -> str:
+        named = {"oem": "Ubuntu's OEM kernel", "ubuntu": "Ubuntu's HWE kernel", "other": "Linux"}
+        return ", ".join(f"{named.get(kind, kind)} {release}" for kind, release in self.kernels.items()) + " or later"
+
+
+class KnownFaults:
+    """Typed answers from the section known_faults; each entry is parsed when it is asked for."""
+
+    def __init__(self, document: Document) -> None:
+        self._doc = document
+
+    def _entry(self, name: str, required: frozenset[str]) -> dict[str, Node]:
+        node = self._doc.entry("known_faults", name)
+        if node is None:
+            raise self._doc.fail("known_faults", f"entry {name} is missing")
+        return node.fields(required | {"source"}, _NOTES)
+
+    def _rows(self, name: str, required: frozenset[str]) -> Iterator[dict[str, Node]]:
+        for row in self._entry(name, frozenset({"rows"}))["rows"].sequence():
+            yield row.fields(required, _NOTES)
+
+    def gfx803_stops(self, rocm: str) -> bool:
+        """One gfx803 card stops every GPU of the machine with this ROCm (rules.md 18)."""
+        fields = self._entry("gfx803_stops_all", frozenset({"rocm_from", "last_good"}))
+        return versions.key(rocm) >= versions.key(fields["rocm_from"].text())
+
+    def native(self, gfx: str, rocm: str) -> str | None:
+        """Why a target is broken in this ROCm whatever is set; None when nothing is known against it."""
+        for row in self._rows("native_gfx", frozenset({"gfx", "rocm"})):
+            if gfx in row["gfx"].texts() and read_range(row["rocm"]).holds(rocm):
+                return row["why"].text()
+        return None
+
+    @cached_property
+    def shadowed_packages(self) -> frozenset[str]:
+        """Packages that Ubuntu and Debian carry under AMD's names with higher numbers (rules.md 39)."""
+        return frozenset(self._entry("shadowed_packages", frozenset({"names"}))["names"].texts())
+
+    def triton_hip_major(self, package: str, version: str) -> str | None:
+        """The ROCm major that a triton build is linked against, where it is known to be a fixed one."""
+        base = version.partition("+")[0]
+        for row in self._rows("triton_hip_major", frozenset({"package", "version", "rocm"})):
+            if row["package"].text() == package and row["version"].text() == base:
+                return row["rocm"].text()
+        return None
+
+    def pynvml_confuses(self, torch: str) -> bool:
+        """pynvml without amdsmi breaks device_count() of this torch."""
+        fields = self._entry("pynvml_without_amdsmi", frozenset({"torch_from", "torch_before"}))
+        return versions.key(fields["torch_from"].text()) <= _release(torch) < versions.key(fields["torch_before"].text())
+
+    def needs_numpy1(self, torch: str, amd_rocm: str | None = None) -> bool:
+        """This torch was built against numpy 1. `amd_rocm`: the ROCm release of a wheel that AMD itself built, else None."""
+        fields = self._entry("numpy1_only", frozenset({"torch_before", "amd_wheels_to"}))
+        if amd_rocm:
+            return versions.key(amd_rocm) <= versions.key(fields["amd_wheels_to"].text())
+        return _release(torch) < versions.key(fields["torch_before"].text())
+
+    def apu_pair(self, gfx: str) -> ApuPair | None:
+        """First ROCm and kernels that AMD names together for this APU target."""
+        for row in self._rows("apu_pairs", frozenset({"gfx", "rocm_from", "kernels"})):
+            if gfx in row["gfx"].texts():
+                return ApuPair(row["rocm_from"].text(), row["kernels"].mapping_of_texts(), row["why"].text())
+        return None
+
+    @cached_property
+    def apu_pool_kernel(self) -> str:
+        """The first kernel that gives ROCm an APU's whole memory."""
+        return self._entry("apu_pool_from_gtt", frozenset({"kernel"}))["kernel"].text()
+
+    def bad_firmware(self, gfx: str, snapshot: str) -> str | None:
+        """Why a linux-firmware snapshot (YYYYMMDD) is bad for a target; None when nothing is known against it."""
+        for row in self._rows("bad_firmware", frozenset({"gfx", "snapshot"})):
+            if gfx in row["gfx"].texts() and row["snapshot"].text() == snapshot:
+                return row["why"].text()
+        return None
+
+    def lint(self) -> None:
+        """Reads every entry once. Raises MatrixError for the first that is wrong."""
+        self.gfx803_stops("7.0.0")
+        self.native("", "7.0.0")
+        self.triton_hip_major("", "")
+        self.pynvml_confuses("2.5.0")
+        self.needs_numpy1("2.5.0")
+        self.apu_pair("")
+        self.bad_firmware("", "")
+        _ = self.shadowed_packages, self.apu_pool_kernel
+        known = {
+            "gfx803_stops_all",
+            "native_gfx",
+            "shadowed_packages",
+            "triton_hip_major",
+            "pynvml_without_amdsmi",
+            "numpy1_only",
+        }
+        for name in self._doc.entry_keys("known_faults"):
+            if name not in known | {"apu_pairs", "apu_pool_from_gtt", "bad_firmware"}:
+                raise self._doc.fail(f"known_faults/{name}", "unknown entry")
+
+
+def _release(torch: str) -> tuple[int, ...]:
+    """2.6.0.dev20241213+rocm6.2.4 sorts as 2.6.0."""
+    parts = torch.partition("+")[0].split(".")[:3]
+    return versions.key(".".join(p for p in parts if p.isdigit()))

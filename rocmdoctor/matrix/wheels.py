@@ -1,0 +1,356 @@
+"""Wheels as the matrix knows them: PyTorch releases and their ROCm indexes, AMD's own wheels, and their compiled gfx lists."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from rocmdoctor import versions
+from rocmdoctor.matrix.document import Document, Node
+from rocmdoctor.matrix.ranges import VersionRange, read_range
+
+_LOCAL = re.compile(r"(?:rocm)?(\d+(?:\.\d+)*)(.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class TorchRelease:
+    """An official PyTorch release. `indexes` are names under /whl/rocm ("6.2"), `gfx` the compiled list per index.
+
+    `cpython` are wheel tags ("cp312", "cp313t"). `torchvision` and `torchaudio` are versions; "2.11.x" is any patch level.
+    None where unknown.
+    """
+
+    version: str
+    released: str
+    indexes: tuple[str, ...]
+    gfx: Mapping[str, frozenset[str]]
+    cpython: tuple[str, ...]
+    torchvision: str | None
+    torchaudio: str | None
+    triton_package: str | None
+    triton_version: str | None
+    confidence: str | None
+
+    def has_python(self, python: str) -> bool:
+        return cpython_tag(python) in self.cpython
+
+
+@dataclass(frozen=True, slots=True)
+class TorchIndexes:
+    """The ROCm indexes of download.pytorch.org. `url` has a place {index}; `absent` are names that never existed;
+    `hip` shows torch.version.hip per index."""
+
+    url: str
+    absent: tuple[str, ...]
+    nightly: tuple[str, ...]
+    hip: Mapping[str, tuple[str, ...]]
+    note: str
+    source: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AmdWheels:
+    """A folder repo.radeon.com/rocm/manylinux/rocm-rel-`folder` with the names seen there; versions with their local part."""
+
+    folder: str
+    torch: str | None
+    torchvision: str | None
+    torchaudio: str | None
+    triton: str | None
+    cpython: tuple[str, ...]
+    gfx: frozenset[str] | None
+    source: tuple[str, ...]
+    confidence: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TheRockIndex:
+    """An index of TheRock wheels. `url` may have a place {family}; `stream`: stable | rc | nightly | dev | bkc."""
+
+    name: str
+    url: str
+    stream: str
+    rocm: tuple[str, ...]
+    note: str | None
+    source: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TheRockTorch:
+    """PyTorch of one ROCm release on a TheRock index: package sets, newest first; `devices` have device extras."""
+
+    rocm: str
+    index: TheRockIndex
+    cpython: tuple[str, ...]
+    devices: tuple[str, ...]
+    sets: tuple[Mapping[str, str], ...]
+    source: tuple[str, ...]
+    confidence: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class WheelFault:
+    """Wheels that are worse than their table. `kind`: libraries | kernels | install | torchaudio. Empty gfx: every target."""
+
+    gfx: tuple[str, ...]
+    torch: str | None
+    index: VersionRange
+    kind: str
+    reason: str
+    source: tuple[str, ...]
+    confidence: str | None
+
+    def holds(self, gfx: str | None, torch: str, index: str) -> bool:
+        if self.gfx and gfx not in self.gfx:
+            return False
+        return self.torch in (None, torch) and self.index.holds(index)
+
+
+@dataclass(frozen=True, slots=True)
+class PythonPackage:
+    """Another framework's package: versions and the ROCm lines ("7.x", "6.4.x") they are for."""
+
+    name: str
+    versions: tuple[str, ...]
+    rocm: tuple[str, ...]
+    python: tuple[str, ...]
+    gfx: tuple[str, ...]
+    note: str | None
+    source: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WheelRules:
+    """How wheels are read. Versions are torch releases unless the name says otherwise."""
+
+    manylinux_2_28_from: str
+    bundled_libraries_until: str
+    """The last ROCm index whose wheels carry the ROCm libraries in torch/lib."""
+    version_rocm_from: str
+    """torch.version.rocm exists from here on."""
+    numpy_2_from: str
+    rpath_from: str
+    torchaudio_last: str
+    triton_names: Mapping[str, str]
+    placeholders: tuple[str, ...]
+    uv_last_index: str
+    uv_gfx: frozenset[str]
+    uv_note: str
+    local_version_sort: str
+    source: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DevicePackages:
+    """gfx targets with device packages on TheRock's indexes and on the mirror behind pytorch.org's rocm7.14 index."""
+
+    therock: tuple[str, ...]
+    pytorch_org: tuple[str, ...]
+    sanity_tested: tuple[str, ...]
+    without_hipblaslt: tuple[str, ...]
+    without_rccl: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """A local version tag taken apart: "7.2.0.git7e1940d4" is ROCm 7.2.0 of AMD's own build."""
+
+    rocm: str
+    rest: str = field(default="")
+
+    @property
+    def is_amd_build(self) -> bool:
+        return self.rest.startswith((".git", ".lw"))
+
+
+def split_local(tag: str) -> Local | None:
+    """The ROCm version in a local tag or index name: "rocm6.2", "6.2", "rocm7.2.0.git7e1940d4"; None when there is none."""
+    found = _LOCAL.fullmatch(tag.strip().rpartition("+")[2])
+    if not found:
+        return None
+    return Local(found.group(1), found.group(2))
+
+
+def cpython_tag(python: str) -> str:
+    """ "3.12" and "3.12.4" are cp312; a tag stays what it is."""
+    if python.startswith("cp"):
+        return python
+    return "cp" + "".join(str(n) for n in versions.components(python)[:2])
+
+
+def read_arch_list(doc: Document, name: str, asking: Node) -> frozenset[str]:
+    node = doc.entry("arch_lists", name)
+    if node is None:
+        raise asking.fail(f"{name!r} is not in the section arch_lists")
+    return frozenset(node.texts())
+
+
+def read_torch_release(doc: Document, version: str) -> TorchRelease | None:
+    """The official release "2.5.1"; None when the table does not know it."""
+    node = doc.entry("torch_releases", version)
+    if node is None:
+        return None
+    optional = frozenset({"cpython", "torchvision", "torchaudio", "triton", "confidence"})
+    fields = node.fields(frozenset({"released", "indexes"}), optional)
+    gfx = {index: read_arch_list(doc, n.text(), n) for index, n in fields["indexes"].items()}
+    triton = fields["triton"].text().split() if "triton" in fields else []
+    return TorchRelease(
+        version=version,
+        released=fields["released"].text(),
+        indexes=tuple(gfx),
+        gfx=gfx,
+        cpython=tuple(fields["cpython"].text().split()) if "cpython" in fields else (),
+        torchvision=fields["torchvision"].text() if "torchvision" in fields else None,
+        torchaudio=fields["torchaudio"].text() if "torchaudio" in fields else None,
+        triton_package=triton[0] if triton else None,
+        triton_version=triton[1] if len(triton) > 1 else None,
+        confidence=fields["confidence"].text() if "confidence" in fields else None,
+    )
+
+
+def read_torch_indexes(doc: Document) -> TorchIndexes:
+    required = frozenset({"source", "url", "note", "absent", "nightly", "hip", "hip_confidence"})
+    fields = doc.section("torch_indexes").fields(required)
+    return TorchIndexes(
+        url=fields["url"].text(),
+        absent=fields["absent"].texts(),
+        nightly=fields["nightly"].texts(),
+        hip={index: node.texts() for index, node in fields["hip"].items()},
+        note=fields["note"].text(),
+        source=fields["source"].sources(),
+    )
+
+
+def read_hip_versions(doc: Document) -> Mapping[str, str]:
+    """HIP X.Y to ROCm X.Y, where they differ."""
+    fields = doc.section("hip_versions").fields(frozenset({"source", "rows"}), frozenset({"confidence"}))
+    fields["source"].sources()
+    return fields["rows"].mapping_of_texts()
+
+
+def read_amd_wheels(doc: Document) -> tuple[AmdWheels, ...]:
+    optional = frozenset({"torch", "torchvision", "torchaudio", "triton", "cpython", "gfx", "note", "confidence"})
+    found = []
+    for folder, node in doc.section("amd_wheels").items():
+        fields = node.fields(frozenset({"source"}), optional)
+        text = {
+            name: fields[name].text() if name in fields else None for name in ("torch", "torchvision", "torchaudio", "triton")
+        }
+        found.append(
+            AmdWheels(
+                folder,
+                text["torch"],
+                text["torchvision"],
+                text["torchaudio"],
+                text["triton"],
+                tuple(fields["cpython"].text().split()) if "cpython" in fields else (),
+                read_arch_list(doc, fields["gfx"].text(), fields["gfx"]) if "gfx" in fields else None,
+                fields["source"].sources(),
+                fields["confidence"].text() if "confidence" in fields else None,
+            )
+        )
+    return tuple(found)
+
+
+def read_therock_indexes(doc: Document) -> Mapping[str, TheRockIndex]:
+    found = {}
+    for name, node in doc.section("therock_indexes").items():
+        fields = node.fields(frozenset({"url", "stream", "source"}), frozenset({"rocm", "note"}))
+        found[name] = TheRockIndex(
+            name,
+            fields["url"].text(),
+            fields["stream"].word(("stable", "rc", "nightly", "dev", "bkc")),
+            fields["rocm"].texts() if "rocm" in fields else (),
+            fields["note"].text() if "note" in fields else None,
+            fields["source"].sources(),
+        )
+    return found
+
+
+def read_therock_torch(doc: Document) -> tuple[TheRockTorch, ...]:
+    """By ROCm release, newest first."""
+    indexes = read_therock_indexes(doc)
+    devices = read_device_packages(doc)
+    found = []
+    for rocm, node in doc.section("therock_torch").items():
+        fields = node.fields(frozenset({"index", "cpython", "devices", "sets", "source"}), frozenset({"confidence"}))
+        index = indexes.get(fields["index"].text())
+        if index is None:
+            raise fields["index"].fail("not in the section therock_indexes")
+        fields["devices"].word(("therock",))
+        found.append(
+            TheRockTorch(
+                rocm,
+                index,
+                tuple(fields["cpython"].text().split()),
+                devices.therock,
+                tuple(n.mapping_of_texts() for n in fields["sets"].sequence()),
+                fields["source"].sources(),
+                fields["confidence"].text() if "confidence" in fields else None,
+            )
+        )
+    return tuple(sorted(found, key=lambda row: versions.key(row.rocm), reverse=True))
+
+
+def read_device_packages(doc: Document) -> DevicePackages:
+    names = ("therock", "pytorch_org", "sanity_tested", "without_hipblaslt", "without_rccl")
+    fields = doc.section("device_packages").fields(frozenset({"source", "note", *names}))
+    fields["source"].sources()
+    return DevicePackages(*(fields[name].texts() for name in names))
+
+
+def read_wheel_faults(doc: Document) -> tuple[WheelFault, ...]:
+    found = []
+    for node in doc.section("wheel_faults").fields(frozenset({"rows"}))["rows"].sequence():
+        fields = node.fields(frozenset({"kind", "reason", "source"}), frozenset({"gfx", "torch", "index", "confidence"}))
+        found.append(
+            WheelFault(
+                fields["gfx"].texts() if "gfx" in fields else (),
+                fields["torch"].text() if "torch" in fields else None,
+                read_range(fields.get("index")),
+                fields["kind"].word(("libraries", "kernels", "install", "torchaudio")),
+                fields["reason"].text(),
+                fields["source"].sources(),
+                fields["confidence"].text() if "confidence" in fields else None,
+            )
+        )
+    return tuple(found)
+
+
+def read_wheel_rules(doc: Document) -> WheelRules:
+    texts = (
+        "manylinux_2_28_from",
+        "bundled_libraries_until",
+        "version_rocm_from",
+        "numpy_2_from",
+        "rpath_from",
+        "torchaudio_last",
+        "uv_last_index",
+        "uv_note",
+        "local_version_sort",
+    )
+    fields = doc.section("wheel_rules").fields(frozenset({"source", "triton_names", "placeholders", "uv_gfx", *texts}))
+    return WheelRules(
+        **{name: fields[name].text() for name in texts},
+        triton_names=fields["triton_names"].mapping_of_texts(),
+        placeholders=fields["placeholders"].texts(),
+        uv_gfx=frozenset(fields["uv_gfx"].texts()),
+        source=fields["source"].sources(),
+    )
+
+
+def read_python_packages(doc: Document) -> Mapping[str, PythonPackage]:
+    found = {}
+    for name, node in doc.section("python_packages").items():
+        fields = node.fields(frozenset({"versions", "rocm", "source"}), frozenset({"python", "gfx", "note"}))
+        found[name] = PythonPackage(
+            name,
+            fields["versions"].texts(),
+            fields["rocm"].texts(),
+            fields["python"].texts() if "python" in fields else (),
+            fields["gfx"].texts() if "gfx" in fields else (),
+            fields["note"].text() if "note" in fields else None,
+            fields["source"].sources(),
+        )
+    return found
