@@ -25,6 +25,12 @@ PLACES = ("bare-metal", "vm", "container", "wsl")
 PROFILES = ("node", "workstation", "container", "wsl", "ci")
 TIME_LIMIT = 20.0
 """Seconds a check may take. Commands have shorter limits of their own; this one catches a plug-in that loops."""
+DEADLINE = 55.0
+"""Seconds for a whole run: Slurm ends a health check after 60."""
+DEEP_TIME_LIMIT = 120.0
+"""Seconds a deep check may take: it starts programs that compile and compute."""
+DEEP_DEADLINE = 600.0
+"""Seconds for a whole run with deep checks: somebody asked for them and waits."""
 
 
 class NotApplicable(Exception):
@@ -33,7 +39,10 @@ class NotApplicable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A registered check. `why` is its docstring; `places` are the environments it judges; `profiles` None means every profile."""
+    """A registered check. `why` is its docstring; `places` are the environments it judges; `profiles` None means every profile.
+
+    `deep`: it starts programs that use the GPU, and is part of a run only when that was asked for.
+    """
 
     id: str
     title: str
@@ -43,6 +52,7 @@ class Check:
     places: tuple[str, ...] = PLACES
     profiles: tuple[str, ...] | None = None
     needs_gpu: bool = True
+    deep: bool = False
 
     @property
     def area(self) -> str:
@@ -67,18 +77,20 @@ def check(
     places: Sequence[str] = PLACES,
     profiles: Sequence[str] | None = None,
     needs_gpu: bool = True,
+    deep: bool = False,
 ) -> Callable[[CheckFunction], CheckFunction]:
     """Register a check. `id` is `area.name` (stable once released), `title` states the healthy case.
 
     `after` names checks that must hold first: when one of them fails, this one is skipped because of it. `needs_gpu`:
-    skipped on a host without an AMD GPU. Raises ValueError on a duplicate id: two checks must not share a name.
+    skipped on a host without an AMD GPU. `deep`: only with `--deep`, with a longer time limit. Raises ValueError on a
+    duplicate id: two checks must not share a name.
     """
 
     def register(function: CheckFunction) -> CheckFunction:
         if id in _registry:
             raise ValueError(f"check {id} is registered twice")
         _registry[id] = Check(
-            id, title, function, tuple(after), tuple(docs), tuple(places), tuple(profiles) if profiles else None, needs_gpu
+            id, title, function, tuple(after), tuple(docs), tuple(places), tuple(profiles) if profiles else None, needs_gpu, deep
         )
         return function
 
@@ -123,24 +135,29 @@ def plugin_checks() -> tuple[tuple[Check, ...], tuple[Result, ...]]:
     return tuple(_registry.values())[before:], tuple(broken)
 
 
-def select(checks: Sequence[Check], only: Iterable[str] = (), skip: Iterable[str] = ()) -> tuple[Check, ...]:
-    """Checks whose id or area matches a glob of `only` (all when empty) and none of `skip`.
+def select(
+    checks: Sequence[Check], only: Iterable[str] = (), skip: Iterable[str] = (), *, deep: bool = False
+) -> tuple[Check, ...]:
+    """Checks whose id or area matches a glob of `only` (all when empty) and none of `skip`; deep ones only with `deep`.
 
-    Raises UnknownCheck for a pattern that matches no check.
+    Raises UnknownCheck for a pattern that matches no check, and for one of `only` that matches deep checks alone.
     """
+    allowed = {c.id for c in checks if deep or not c.deep}
 
-    def matching(patterns: Iterable[str]) -> set[str]:
-        found: set[str] = set()
+    def matching(patterns: Iterable[str]) -> Iterator[tuple[str, set[str]]]:
         for pattern in patterns:
             hits = {c.id for c in checks if fnmatchcase(c.id, pattern) or fnmatchcase(c.area, pattern)}
             if not hits:
                 raise UnknownCheck(f"no check matches {pattern!r}; `rocmdoctor list-checks` names them all")
-            found |= hits
-        return found
+            yield pattern, hits
 
     only = tuple(only)
-    wanted = matching(only) if only else {c.id for c in checks}
-    unwanted = matching(skip)
+    wanted: set[str] = set() if only else allowed
+    for pattern, hits in matching(only):
+        if not hits & allowed:
+            raise UnknownCheck(f"{pattern!r} matches deep checks alone, which start programs on the GPU: add --deep")
+        wanted |= hits & allowed
+    unwanted = {id for _, hits in matching(skip) for id in hits}
     return tuple(c for c in checks if c.id in wanted and c.id not in unwanted)
 
 
@@ -175,14 +192,19 @@ def run(
     matrix: Matrix,
     *,
     profile: str | None = None,
-    time_limit: float = TIME_LIMIT,
-    deadline: float = 55.0,
+    time_limit: float | None = None,
+    deadline: float | None = None,
 ) -> tuple[Result, ...]:
     """Judge. What a selected check comes after is judged too, and reported only when it failed.
 
-    `deadline` is for the whole run in seconds (Slurm ends a health check after 60); checks that it cuts off are errors.
+    `time_limit` is for each check and `deadline` for the whole run, in seconds; None: TIME_LIMIT and DEADLINE, and for deep
+    checks DEEP_TIME_LIMIT and DEEP_DEADLINE. Checks that the deadline cuts off are errors. Without a deep check in `selected`
+    none is run, whatever comes after it.
     """
     chosen = {c.id for c in selected}
+    deep = any(c.deep for c in selected)
+    if deadline is None:
+        deadline = DEEP_DEADLINE if deep else DEADLINE
     by_id = {c.id: c for c in checks}
     needed: set[str] = set()
 
@@ -190,7 +212,7 @@ def run(
         if check.id not in needed:
             needed.add(check.id)
             for name in check.after:
-                if name in by_id:
+                if name in by_id and (deep or not by_id[name].deep):
                     need(by_id[name])
 
     for check in selected:
@@ -202,7 +224,8 @@ def run(
         if check.id not in needed:
             continue
         left = deadline - (time.monotonic() - started)
-        results = judge(check, facts, matrix, cause, profile, min(time_limit, left))
+        limit = time_limit or (DEEP_TIME_LIMIT if check.deep else TIME_LIMIT)
+        results = judge(check, facts, matrix, cause, profile, min(limit, left))
         if any(r.status is Status.FAIL for r in results):
             cause[check.id] = check.id
         elif results[0].because_of:

@@ -28,15 +28,19 @@ def examine(
     python: str | None = None,
     rocm: str | None = None,
     plugins: bool = True,
+    deep: bool = False,
     today: datetime.date | None = None,
 ) -> Report:
-    """Run the selected checks on `host`. Raises engine.UnknownCheck for a pattern that matches nothing."""
+    """Run the selected checks on `host`; with `deep` also those that start programs on the GPU.
+
+    Raises engine.UnknownCheck for a pattern that matches nothing.
+    """
     checks = engine.all_checks()
     broken: tuple[Any, ...] = ()
     if plugins:
         extra, broken = engine.plugin_checks()
         checks += extra
-    selected = engine.select(checks, only, skip)
+    selected = engine.select(checks, only, skip, deep=deep)
     facts = Facts(host, matrix, python=python, rocm=rocm)
     results = engine.run(checks, selected, facts, matrix, profile=profile)
     return Report(describe(facts), results + broken, matrix.date, __version__, notices(facts, matrix, today))

@@ -11,6 +11,7 @@ result, so that an unknown fact can never fail a host.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -89,6 +90,18 @@ class Filesystem:
     free: int
 
 
+class Scratch(Protocol):
+    """A private temporary folder in which programs run. When its block ends it is gone, with all that they left in it."""
+
+    @property
+    def folder(self) -> str:
+        """Absolute path."""
+
+    def run(self, argv: Sequence[str], timeout: float = 10.0) -> Command:
+        """As `Host.run`, as the asked user, with the folder as the working directory and the place of temporary files and caches
+        (TMPDIR, XDG_CACHE_HOME). The answer is not kept: asked again, the program runs again."""
+
+
 class Host(Protocol):
     """One machine, live or recorded. All paths are absolute paths of that machine.
 
@@ -140,6 +153,12 @@ class Host(Protocol):
         """Run a command (argv, no shell, LC_ALL=C.UTF-8, bounded output) once; the answer is kept.
 
         A command that was not found has `program` None; one that hangs has `timed_out`.
+        """
+
+    def scratch(self, files: Mapping[str, str]) -> AbstractContextManager[Scratch]:
+        """A folder that holds `files` (base name to text), for a test that has to write something, such as a compiler's.
+
+        Raises UnknownFact where no program can be run (a recorded host, a foreign root) and where no folder can be made.
         """
 
     def filesystem(self, path: str) -> Filesystem | None:

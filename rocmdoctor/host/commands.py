@@ -77,9 +77,20 @@ class Commands:
         self._answers[key] = command
         return command
 
-    def _start(self, argv: tuple[str, ...], program: str, timeout: float, user: User | None) -> Command:
+    def run_in(self, folder: str, argv: Sequence[str], timeout: float, user: User | None = None) -> Command:
+        """Like `run`, with `folder` as the working directory and for temporary files and caches; the answer is not kept."""
+        key = tuple(argv)
+        program = find_program(key[0], self._environment.get("PATH", os.defpath))
+        if program is None:
+            return Command(key, None, 127, "", "")
+        return self._start(key, program, timeout, user, folder)
+
+    def _start(
+        self, argv: tuple[str, ...], program: str, timeout: float, user: User | None, folder: str | None = None
+    ) -> Command:
         import subprocess
 
+        own = {"TMPDIR": folder, "XDG_CACHE_HOME": folder} if folder else {}
         try:
             process = subprocess.Popen(
                 argv,
@@ -87,8 +98,8 @@ class Commands:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env=self._environment,
-                cwd="/",
+                env={**self._environment, **own},
+                cwd=folder or "/",
                 start_new_session=True,
                 user=user.uid if user else None,
                 group=user.gid if user else None,
@@ -96,6 +107,7 @@ class Commands:
             )
         except (OSError, ValueError, subprocess.SubprocessError) as exc:
             return Command(argv, program, 126, "", reason(exc))
+        _forbid_core_file(process.pid)
         try:
             streams, timed_out = _drain(process, time.monotonic() + timeout)
         finally:
@@ -105,6 +117,17 @@ class Commands:
         if timed_out or rc is None:
             return Command(argv, program, 124, stdout, stderr, True)
         return Command(argv, program, rc, stdout, stderr)
+
+
+def _forbid_core_file(pid: int) -> None:
+    """A program that crashes leaves nothing on the disk: neither the kernel's core file, which with a GPU mapped is huge, nor
+    that of the GPU, which ROCR-Runtime writes (amd_core_dump.cpp) unless the limit is 0."""
+    import resource
+
+    try:
+        resource.prlimit(pid, resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    except (OSError, ValueError):
+        return  # it has ended already, or a sandbox forbids the call
 
 
 def _exited(process: Popen[bytes]) -> bool:

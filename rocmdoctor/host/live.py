@@ -6,10 +6,11 @@ import errno
 import os
 import stat
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from rocmdoctor.host import Command, Filesystem, HostError, Node, NodeType, Uname, UnknownFact, User
+from rocmdoctor.host import Command, Filesystem, HostError, Node, NodeType, Scratch, Uname, UnknownFact, User
 from rocmdoctor.host.capture_patterns import is_wild
 from rocmdoctor.host.machine_files import Files, MachineFiles, RootedFiles, check_path, read_all
 from rocmdoctor.host.snapshot_tree import reason
@@ -269,6 +270,13 @@ class LiveHost:
         if self._foreign:
             raise UnknownFact("commands are not run in a foreign root")
         return self._commands.run(argv, timeout, None if self.user == self._process_user else self.user)
+
+    def scratch(self, files: Mapping[str, str]) -> AbstractContextManager[Scratch]:
+        if self._foreign:
+            raise UnknownFact("commands are not run in a foreign root")
+        from rocmdoctor.host.scratch import ScratchFolder
+
+        return ScratchFolder(self._commands, files, None if self.user == self._process_user else self.user)
 
     @cached_property
     def _commands(self) -> Commands:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
-from rocmdoctor.host import Command, Filesystem, HostError, Node, Uname, UnknownFact, User
+from rocmdoctor.host import Command, Filesystem, HostError, Node, Scratch, Uname, UnknownFact, User
 from rocmdoctor.host import snapshot_shape as shape
 from rocmdoctor.host.binaries import may_be_placeholder
 from rocmdoctor.host.capture_patterns import NotCaptured, Patterns, is_wild
@@ -263,6 +264,9 @@ class RecordedHost:
         if key[0] in self._programs:
             raise self._not_captured(question, f"the output of {' '.join(key)}")
         return Command(key, None, 127, "", "")
+
+    def scratch(self, files: Mapping[str, str]) -> AbstractContextManager[Scratch]:
+        raise UnknownFact("programs are not run on a recorded host")
 
 
 def open_snapshot(path: str | os.PathLike[str], user: str | None = None) -> RecordedHost:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from typing import TypeVar
 
-from rocmdoctor.host import Command, Filesystem, Host, Node, Uname, UnknownFact, User, capture_list
+from rocmdoctor.host import Command, Filesystem, Host, Node, Scratch, Uname, UnknownFact, User, capture_list
 from rocmdoctor.host.binaries import keeps_content
 from rocmdoctor.host.capture_patterns import NotCaptured, glob_escape, is_wild
 from rocmdoctor.host.globbing import expand
@@ -274,6 +274,9 @@ class Recorder:
         self.commands[key] = replace(command, argv=key)
         self.captured[name] = None
         return command
+
+    def scratch(self, files: Mapping[str, str]) -> AbstractContextManager[Scratch]:
+        raise UnknownFact("what runs in a temporary folder is not recorded")
 
     # the capture list ----------------------------------------------------------------------------------------
 
