@@ -104,6 +104,20 @@ class KnownFaults:
                 return row["why"].text()
         return None
 
+    def clang_needs_newest_headers(self, clang: str | None, rocm: str | None) -> bool:
+        """This clang takes the newest gcc, even one without C++ headers. `clang` is its major version; without it the release tells."""
+        fields = self._entry("newest_gcc_without_headers", frozenset({"clang_before", "rocm_before"}))
+        if clang:
+            return versions.key(clang) < versions.key(fields["clang_before"].text())
+        return rocm is not None and versions.key(rocm) < versions.key(fields["rocm_before"].text())
+
+    def jaxlib_for(self, plugin: str) -> str | None:
+        """The first jaxlib that knows a plug-in package; None where nothing is known against older ones."""
+        for row in self._rows("jax_plugin_unknown_to_jaxlib", frozenset({"plugin", "jaxlib_from"})):
+            if row["plugin"].text() == plugin:
+                return row["jaxlib_from"].text()
+        return None
+
     def lint(self) -> None:
         """Reads every entry once. Raises MatrixError for the first that is wrong."""
         self.gfx803_stops("7.0.0")
@@ -113,6 +127,8 @@ class KnownFaults:
         self.needs_numpy1("2.5.0")
         self.apu_pair("")
         self.bad_firmware("", "")
+        self.clang_needs_newest_headers("18", None)
+        self.jaxlib_for("")
         _ = self.shadowed_packages, self.apu_pool_kernel
         known = {
             "gfx803_stops_all",
@@ -121,6 +137,8 @@ class KnownFaults:
             "triton_hip_major",
             "pynvml_without_amdsmi",
             "numpy1_only",
+            "newest_gcc_without_headers",
+            "jax_plugin_unknown_to_jaxlib",
         }
         for name in self._doc.entry_keys("known_faults"):
             if name not in known | {"apu_pairs", "apu_pool_from_gtt", "bad_firmware"}:
