@@ -24,8 +24,8 @@ MAX_NAMES = 3
 class Gpu:
     """One GPU board or APU (a PCI function, a partitioned board once with all its nodes; in WSL an agent of rocminfo).
 
-    `gfx_source`: kfd | pci-id | rocminfo, None when gfx is unknown. `klass`: instinct | radeon-pro | radeon | apu | virtual, None for
-    unknown ids of which KFD does not tell the target. `family`: instinct | radeon | ryzen, the name of AMD's support table.
+    `gfx_source`: kfd | pci-id | rocminfo, None when gfx is unknown. `klass`: instinct | radeon-pro | radeon | apu | virtual, None
+    for unknown ids of which KFD does not tell the target. `family`: instinct | radeon | ryzen, the name of AMD's support table.
     `vram_bytes` is the board's memory as amdgpu has it, else the sum of its KFD nodes."""
 
     pci_address: str | None
@@ -119,17 +119,22 @@ def _same_id(left: KfdNode, right: KfdNode) -> bool:
 
 
 def _merged(bus: tuple[PciDevice, ...], boards: list[tuple[KfdNode, ...]], matrix: Matrix) -> Iterator[Gpu]:
-    found: list[tuple[str, int, Gpu]] = []
+    found: list[tuple[tuple[bool, int, str, int], Gpu]] = []
     free = list(boards)
     for device in bus:
         nodes = next((board for board in free if board[0].pci_address == device.address), ())
         if nodes:
             free.remove(nodes)
-        found.append((device.address, 0, _from_board(device, nodes, matrix)))
+        found.append((_place(device.address, 0), _from_board(device, nodes, matrix)))
     for nodes in free:
-        found.append((nodes[0].pci_address or "~", nodes[0].id, _from_board(None, nodes, matrix)))
-    for _, _, gpu in sorted(found, key=lambda entry: entry[:2]):
+        found.append((_place(nodes[0].pci_address, nodes[0].id), _from_board(None, nodes, matrix)))
+    for _, gpu in sorted(found, key=lambda entry: entry[0]):
         yield gpu
+
+
+def _place(address: str | None, node: int) -> tuple[bool, int, str, int]:
+    """Sort key: by domain, bus and slot, boards without an address last. Domains beyond ffff make longer addresses."""
+    return (address is None, len(address or ""), address or "", node)
 
 
 def _from_board(device: PciDevice | None, nodes: tuple[KfdNode, ...], matrix: Matrix) -> Gpu:
