@@ -1,14 +1,20 @@
-"""Patterns of `captured` and `unknown` in a snapshot: globs of paths in which `**` crosses folders, and `cmd:NAME`."""
+"""Patterns of `captured` and `unknown` in a snapshot: globs of paths in which `**` crosses folders, and `cmd:NAME`.
+
+Strangers write them, so matching takes time in proportion to pattern and path, whatever they hold; a regular expression of
+several `**` would not.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from fnmatch import fnmatchcase
+from collections.abc import Callable, Iterable
+from fnmatch import fnmatchcase, translate
+from functools import lru_cache
 
 from rocmdoctor.host import UnknownFact
 
 _WILD = re.compile(r"[*?\[]")
+_ESCAPED = re.compile(r"\[([*?\[])\]")
 
 
 class NotCaptured(UnknownFact):
@@ -27,50 +33,58 @@ def glob_escape(path: str) -> str:
 
 def literal(pattern: str) -> str | None:
     """The one path that `pattern` matches, None when it has wildcards: the reverse of `glob_escape`."""
-    text = re.sub(r"\[([*?\[])\]", r"\1", pattern)
+    text = _ESCAPED.sub(r"\1", pattern)
     return text if glob_escape(text) == pattern else None
 
 
-def regex_of(pattern: str) -> str:
-    """A path glob as regular expression text: `*` and `?` stay within a folder, `**` crosses folders."""
-    out: list[str] = []
-    i, n = 0, len(pattern)
-    while i < n:
-        char = pattern[i]
-        if pattern.startswith("/**/", i):
-            out.append("/(?:.*/)?")
-            i += 4
-        elif pattern.startswith("**", i):
-            out.append(".*")
-            i += 2
-            while i < n and pattern[i] == "*":
-                i += 1
-        elif char == "*":
-            out.append("[^/]*")
+@lru_cache(maxsize=512)
+def name_matcher(glob: str) -> Callable[[str], bool]:
+    """What tells whether a name matches the glob of one component (`*`, `?`, `[...]`), or is that glob itself."""
+    if not is_wild(glob):
+        return lambda name: name == glob
+    single = re.sub(r"\*{2,}", "*", glob)
+    try:
+        # Python's translation tries no alternative twice, so that "*a*a*a*b" is no trap.
+        match = re.compile(translate(single)).match
+    except re.error:
+        return lambda name: name == glob
+    return lambda name: name == glob or match(name) is not None
+
+
+def _components(pattern: str, below: bool) -> Iterable[list[Callable[[str], bool] | None]]:
+    """The pattern as matchers of components, None for any number of them. A `**` within a name gives two forms: "a**b" is
+    "a*b", or "a*" and any number of folders and "*b"."""
+    parts = pattern.split("/")[1:]
+    if below and parts and parts[-1] == "**":
+        parts[-1] = "*"  # what is below a folder, and not the folder
+    forms = [parts]
+    for number, part in enumerate(parts):
+        head, crossing, tail = part.partition("**")
+        if crossing and part.strip("*"):
+            forms.append([*parts[:number], f"{head}*", "**", f"*{tail}", *parts[number + 1 :]])
+            break
+    for form in forms:
+        yield [None if p == "**" else name_matcher(p) for p in form] + ([None] if below else [])
+
+
+def _matches(components: list[Callable[[str], bool] | None], parts: list[str]) -> bool:
+    """Whether all parts match; only the last `**` is ever tried again, as that is enough."""
+    i = j = mark = 0
+    star, end = -1, len(components)
+    while j < len(parts):
+        component = components[i] if i < end else None
+        if i < end and component is None:
+            star, mark = i, j
             i += 1
-        elif char == "?":
-            out.append("[^/]")
+        elif component is not None and component(parts[j]):
             i += 1
-        elif char == "[":
-            end = pattern.find("]", i + 2)
-            if end < 0:
-                out.append(re.escape(char))
-                i += 1
-            else:
-                body = pattern[i + 1 : end]
-                negated = body[:1] in ("!", "^")
-                # Everything but a range's dash is escaped, so that no text of a snapshot is regular expression syntax.
-                inner = re.escape(body[1:] if negated else body).replace(r"\-", "-")
-                try:
-                    re.compile(f"[{inner}]")
-                except re.error:
-                    inner = re.escape(body)
-                out.append(f"(?!/)[{'^' if negated else ''}{inner}]")
-                i = end + 1
+            j += 1
+        elif star >= 0:
+            mark += 1
+            i, j = star + 1, mark
         else:
-            out.append(re.escape(char))
-            i += 1
-    return "".join(out)
+            return False
+    return all(c is None for c in components[i:])
 
 
 def may_overlap(a: str, b: str) -> bool:
@@ -94,7 +108,8 @@ class Patterns:
     """One list of patterns. Commands are asked by name, paths as text or as the glob that a check asked."""
 
     def __init__(self, patterns: Iterable[str], *, below: bool) -> None:
-        """`below`: a pattern also covers everything under what it matches (the rule for `unknown`)."""
+        """`below`: a pattern also covers everything under what it matches (the rule for `unknown`). Without it (the rule for
+        `captured`), `/proc/**` covers /proc itself as well."""
         paths: list[str] = []
         self.commands: list[str] = []
         for pattern in patterns:
@@ -105,7 +120,7 @@ class Patterns:
         self.paths = tuple(dict.fromkeys(paths))
         self._exact = frozenset(self.paths)
         self._below = below
-        self._regex: re.Pattern[str] | None = None
+        self._wild: list[list[Callable[[str], bool] | None]] | None = None
 
     def command(self, name: str) -> bool:
         """Whether the command `name` (argv[0]) is covered."""
@@ -124,17 +139,10 @@ class Patterns:
                 if parent in self._exact:
                     return True
                 parent = parent.rpartition("/")[0]
-        if self._regex is None:
-            texts: list[str] = []
-            for pattern in self.paths:
-                if not is_wild(pattern):
-                    continue
-                if pattern.endswith("/**") and not self._below:
-                    texts.append(regex_of(pattern[:-3]) + "(?:/.*)?")
-                else:
-                    texts.append(regex_of(pattern) + ("(?:/.*)?" if self._below else ""))
-            self._regex = re.compile("|".join(texts) or "(?!)", re.DOTALL)
-        return self._regex.fullmatch(path) is not None
+        if self._wild is None:
+            self._wild = [form for p in self.paths if is_wild(p) for form in _components(p, self._below)]
+        parts = [part for part in path.split("/") if part]
+        return any(_matches(form, parts) for form in self._wild)
 
     def exactly(self, path: str) -> bool:
         """Whether this very path is listed, not merely covered."""
@@ -149,7 +157,7 @@ class Patterns:
             name_itself = literal(last)
             if not last or last == "**" or not may_overlap(name, last if name_itself is None else name_itself):
                 continue
-            if literal(parent) != folder and not (is_wild(parent) and re.fullmatch(regex_of(parent), folder, re.DOTALL)):
+            if literal(parent) != folder and not (is_wild(parent) and Patterns([parent], below=False).path(folder)):
                 continue
             if name_itself is None:
                 reached = True

@@ -3,24 +3,9 @@ match a pattern with one)."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
-from functools import lru_cache
 
-from rocmdoctor.host.capture_patterns import is_wild, regex_of
-
-
-@lru_cache(maxsize=256)
-def _matcher(name: str) -> Callable[[str], re.Match[str] | None]:
-    # `**` has no meaning of its own here.
-    while "**" in name:
-        name = name.replace("**", "*")
-    return re.compile(regex_of(name), re.DOTALL).fullmatch
-
-
-def matches(name_glob: str, name: str) -> bool:
-    """Whether one name matches the glob of one component."""
-    return _matcher(name_glob)(name) is not None and (name_glob.startswith(".") or not name.startswith("."))
+from rocmdoctor.host.capture_patterns import is_wild, name_matcher
 
 
 def expand(pattern: str, names: Callable[[str, str], Iterable[str]], exists: Callable[[str], bool]) -> tuple[str, ...]:
@@ -37,7 +22,7 @@ def expand(pattern: str, names: Callable[[str, str], Iterable[str]], exists: Cal
             found = [f"{folder}/{part}" for folder in found]
             literal = True
             continue
-        match, dotted = _matcher(part), part.startswith(".")
+        match, dotted = name_matcher(part), part.startswith(".")
         found = [
             f"{folder}/{name}"
             for folder in found

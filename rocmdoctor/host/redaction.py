@@ -23,7 +23,7 @@ _MAC = re.compile(r"(?<![0-9A-Za-z:])(?:[0-9A-Fa-f]{2}:){5}(?:[0-9A-Fa-f]{2}:[0-
 _IPV4 = re.compile(r"(?<![\w.+~-])(\d{1,3}(?:\.\d{1,3}){3})(?![\w+~-]|\.\d)")
 _VERSION_BEFORE = re.compile(r"(?i)(?:version|ver|release|revision|firmware|fw|driver|bios|v)\.?[\s:=(\[\"']*$")
 _IPV6 = re.compile(r"(?<![\w:.])[0-9A-Fa-f]{1,4}:[0-9A-Fa-f:]{2,38}(?![\w:])")
-_HOME = re.compile(r"(?<![\w.-])(/(?:var/)?home/)([^/\s:;,\"'\\*?<>|()\[\]{}]+)")
+_HOME = r"(?P<lead>/home/)(?P<home>[^/\s:;,\"'\\*?<>|()\[\]{}]+)"
 _LOCAL_HOST = re.compile(r"(?i)(?<=://)((?:[\w-]+\.)+(?:local|lan|internal|intranet|intra|corp|home\.arpa))(?![\w.-]*\w)")
 _JOURNAL = re.compile(r"(?m)^(\w{3} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)? |\d{4}-\d\d-\d\dT\S+ )([\w.-]+)(?= [^\s:\[]+(?:\[\d+\])?:)")
 _SERIAL_KEY = re.compile(
@@ -31,7 +31,9 @@ _SERIAL_KEY = re.compile(
     r"(?:[ \t]*[:=][ \t]*\"?|[ \t]+(?=(?:0x)?[0-9a-f]+[ \t]*$)))(?P<value>[0-9A-Za-z][\w:.-]*)",
     re.MULTILINE,
 )
-_NOT_SERIAL = re.compile(r"(?i)(?:0x)?0*|n/?a|none|unknown|unset|not|no|yes|supported|[cg]pu(-\w+)?|console|port|driver|\d{1,3}")
+_NOT_SERIAL = re.compile(
+    r"(?i)(?:0x)?0*|0000-\d{4}|n|n/?a|none|unknown|unset|not|no|yes|supported|[cg]pu(-\w+)?|console|port|driver|\d{1,3}"
+)
 
 EFI_GUIDS = frozenset(
     {
@@ -43,12 +45,17 @@ EFI_GUIDS = frozenset(
 """GUIDs that name things, not machines (UEFI specification 2.10; shim)."""
 
 _COMMON = frozenset(
-    """admin amd amdgpu ansible apt arch bin boot build builder centos client cloud cluster compute conda container core
-    current data debian default desktop dev device docker driver ec2-user epyc etc fedora firmware gpu group guest home host
-    instinct jupyter kernel laptop latest lib linux local localhost main manjaro mint module navi network node nvidia ollama
-    opensuse opt plugdev proc puppet python pytorch radeon raven redhat release render rhel rocky rocm root run runner ryzen sbin
-    server slurm source stable strix sudo suse sys system test testing threadripper tmp torch ubuntu unknown user users usr
-    vagrant var vega venv version video virtual vm windows workspace workstation wsl""".split()  # noqa: SIM905
+    """admin administrator all amd amdgpu ansible any app apps apt aqua arch bin blas boot build builder bus card cdna centos
+    clang client cloud cluster comgr compute conda container core current daemon data debian deck default desktop dev developer
+    developers device dkms dnf docker dpkg driver drm easybuild ec2-user efi epyc etc fedora fft firmware gcc gdm gpu gpu0 group
+    grub guest hawk hip home host hsa instinct jax job jobs jupyter kernel krackan laptop latest lib lightdm linux live llvm
+    lmod local localhost lsf main manjaro max mem mesa mi100 mi200 mi210 mi250 mi300 mi300x mi325x mi350x mi50 min mint miopen
+    module modules mok navi network nobody node node0 node1 numpy nvidia nvme ollama opencl opensuse opt pbs pci phoenix pip
+    plugdev polaris proc puppet python pytorch pytorch-triton radeon rand raphael raven rccl rdna redhat release rembrandt
+    render renoir rhel rocky rocm root rpm run runner ryzen sbin scratch sda sddm server service shared shim slurm software
+    solver source spack sparse stable staff steam strix sudo suse sys system tensile tensorflow test testing threadripper tmp
+    torch triton ubuntu unknown user users usr uv vagrant var vega vega10 vega20 venv version video virtual vllm vm wayland
+    windows workspace workstation wsl xorg yum zypper""".split()  # noqa: SIM905
 )
 """Names of people and machines that are also words of the texts: replaced only where they can be nothing else."""
 
@@ -78,11 +85,10 @@ class Redactor:
         for name in sorted({h.strip() for h in hosts if h.strip()}, key=lambda h: (-len(h), h)):
             if name.lower() not in ("localhost", "localhost.localdomain"):
                 self._hosts[name] = self._host(name)
-        # Longest first, so that a name within another does not win.
-        words = {n: r for n, r in {**self._hosts, **self._users}.items() if len(n) > 2 and n.lower() not in _COMMON}
-        found = "|".join(re.escape(n) for n in sorted(words, key=lambda n: (-len(n), n)))
-        self._words = words
-        self._word = re.compile(rf"(?<![\w.-])(?:{found})(?![\w-]|\.\w)") if found else None
+        # One pass, so that no replacement is replaced again; longest first, so that a name within another does not win.
+        self._words = {n: r for n, r in {**self._hosts, **self._users}.items() if len(n) > 2 and n.lower() not in _COMMON}
+        words = "|".join(re.escape(n) for n in sorted(self._words, key=lambda n: (-len(n), n)))
+        self._names = re.compile(rf"{_HOME}|(?<!\w)(?P<word>{words})(?!\w)" if words else _HOME)
 
     def _add_user(self, name: str) -> None:
         if name and name not in self._users:
@@ -144,10 +150,10 @@ class Redactor:
             return text
         return self._replacement("ipv6", address.lower(), "2001:db8::{:x}") + tail
 
-    def _home(self, found: re.Match[str]) -> str:
-        name = found.group(2)
-        known = self._users.get(name)
-        return found.group(1) + (known if known is not None else self._replacement("user", name, "user{}"))
+    def _name(self, found: re.Match[str]) -> str:
+        if found["lead"] is None:
+            return self._words[found["word"]]
+        return found["lead"] + (self._users.get(found["home"]) or self._replacement("user", found["home"], "user{}"))
 
     def _serial(self, found: re.Match[str]) -> str:
         value = found["value"]
@@ -171,11 +177,7 @@ class Redactor:
 
     def names(self, text: str) -> str:
         """Users and machine names, and home folders, replaced; for paths, links and patterns."""
-        if "home/" in text:
-            text = _HOME.sub(self._home, text)
-        if self._word is not None:
-            text = self._word.sub(lambda m: self._words[m.group()], text)
-        return text
+        return self._names.sub(self._name, text)
 
     def path(self, path: str) -> str:
         """A path, a pattern or a link's target."""
@@ -250,10 +252,11 @@ class Redactor:
 
     def _proxy(self, found: re.Match[str]) -> str:
         host = found.group(2) or ""
-        new = self._replacement("site", host.lower(), "host{}.example") if host and host != "localhost" else host
         if re.fullmatch(r"\d+(\.\d+){3}", host):
-            new = self.text(host)
-        return (found.group(1) or "") + new
+            host = self.text(host)
+        elif host and host != "localhost":
+            host = self._replacement("site", host.lower(), "host{}.example")
+        return (found.group(1) or "") + host
 
     def _no_proxy(self, item: str) -> str:
         if not item or item == "*" or item == "localhost" or not re.search(r"[A-Za-z]", item):

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from rocmdoctor.host import Command, Filesystem, HostError, Node, Uname, User
+from rocmdoctor.host.capture_patterns import is_wild
 
 FORMAT = "rocmdoctor-snapshot"
 VERSION = 1
 MAX_NODES = 100_000
 MAX_COMMANDS = 10_000
-MAX_PATTERNS = 10_000
+MAX_CAPTURED = 100_000
+MAX_UNKNOWN = 10_000
+MAX_WILD = 2_000
 _MAX_TOKENS = 1_000_000
 _STRUCTURE = b'"[{,'
 _REST = bytes(set(range(256)) - set(_STRUCTURE))
@@ -107,6 +110,14 @@ def _texts(value: Any, where: str, most: int) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _patterns(value: Any, where: str, most: int) -> tuple[str, ...]:
+    """Bounded in what matching them costs: their length, and the number of those with wildcards."""
+    patterns = _texts(value, where, most)
+    if any(len(p) > 4200 for p in patterns) or sum(is_wild(p) for p in patterns) > MAX_WILD:
+        raise HostError(f"{where} has patterns that are too long or too many")
+    return patterns
+
+
 def _number(value: Any, where: str, most: int = _MAX_ID, least: int = 0) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
         raise _wrong(where, "a whole number in range")
@@ -157,8 +168,8 @@ def read_meta(meta: Mapping[str, Any]) -> Meta:
         _user(_mapping(meta.get("user", {}), "user in snapshot.json")),
         {k: _number(v, f"groups[{k!r}] in snapshot.json") for k, v in _mapping(meta.get("groups", {}), "groups").items()},
         {k: _text(v, f"env[{k!r}] in snapshot.json") for k, v in _mapping(meta.get("env", {}), "env").items()},
-        None if captured is None else _texts(captured, "captured in snapshot.json", MAX_PATTERNS),
-        _texts(meta.get("unknown", ()), "unknown in snapshot.json", MAX_PATTERNS),
+        None if captured is None else _patterns(captured, "captured in snapshot.json", MAX_CAPTURED),
+        _patterns(meta.get("unknown", ()), "unknown in snapshot.json", MAX_UNKNOWN),
         filesystems,
         {k: _text(v, f"reasons[{k!r}]") for k, v in _mapping(meta.get("reasons", {}), "reasons in snapshot.json").items()},
         _day(meta.get("created")),

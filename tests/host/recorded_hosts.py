@@ -40,8 +40,12 @@ def recorded(
     commands: Sequence[Any] = (),
     *,
     user: str | None = None,
+    account: Mapping[str, Any] | None = None,
     **changes: Any,
 ) -> RecordedHost:
+    """`account`: the user of snapshot.json; `user`: the asked one."""
+    if account is not None:
+        changes["user"] = account
     return RecordedHost(meta(**changes), files, nodes, commands, user=user)
 
 
