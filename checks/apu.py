@@ -42,7 +42,7 @@ def pool(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             Evidence("mem_info_gtt_total", f"{gtt / GIB:.1f} GiB"),
         )
         if size < carve_out * 0.6:
-            fixed = matrix.apu_pool_kernel
+            fixed = matrix.faults.apu_pool_kernel
             yield Finding(
                 Status.WARN,
                 f"ROCm sees {size / GIB:.1f} GiB of the {carve_out / GIB:.0f} GiB that the firmware gave the {gpu.label}",
@@ -86,7 +86,7 @@ def inbox_for_apu(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
 def apu_kernel(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """AMD names, for some APUs, the first kernels and the first ROCm that work together (register file size and queue faults before)."""
     for gpu in _apus(facts):
-        pair = matrix.apu_pair(gpu.gfx or "")
+        pair = matrix.faults.apu_pair(gpu.gfx or "")
         rocm = facts.rocm_version
         if pair is None or not rocm or facts.amdgpu.kind == "dkms":
             continue
@@ -108,7 +108,7 @@ def bad_firmware(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """Some linux-firmware snapshots broke a GPU family and were replaced; the matrix names them."""
     date = facts.firmware.date
     for gfx in {g.gfx for g in facts.gpus if g.gfx}:
-        bad = matrix.bad_firmware(gfx, str(date)) if date else None
+        bad = matrix.faults.bad_firmware(gfx, str(date)) if date else None
         if bad is None:
             continue
         yield Finding(

@@ -146,7 +146,7 @@ def polaris(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     rocm = facts.rocm_version
     if not old or not rocm or len(facts.gpus) == len(old):
         return
-    if not matrix.gfx803_stops(rocm):
+    if not matrix.faults.gfx803_stops(rocm):
         return
     yield Finding(
         Status.FAIL,

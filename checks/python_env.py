@@ -10,6 +10,7 @@ from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.checks.torch import rocm_torch
 from rocmdoctor.engine import check
 from rocmdoctor.facts import Facts
+from rocmdoctor.facts.pythons import Torch
 from rocmdoctor.matrix import Matrix
 from rocmdoctor.results import Evidence, Finding, Fix, Status
 
@@ -28,7 +29,7 @@ def amdsmi(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             (Evidence(own.path, f"amdsmi {own.version}"), Evidence(torch.path, f"torch {torch.version}, ROCm SDK wheels")),
             (Fix("Remove the amdsmi package from this environment", ((env.executable, "-m", "pip", "uninstall", "amdsmi"),), verify=recheck("python.*")),),
         )
-    elif nvml and not own and matrix.pynvml_confuses(torch.version):
+    elif nvml and not own and matrix.faults.pynvml_confuses(torch.version):
         yield Finding(
             Status.WARN,
             f"{nvml.name} is installed and amdsmi is not: torch {torch.version} takes the one for the other",
@@ -46,7 +47,7 @@ def numpy(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """Wheels built against numpy 1 (torch before 2.3, AMD's own wheels up to ROCm 6.4) fail with numpy 2 ("_ARRAY_API not found")."""
     env, torch = rocm_torch(facts)
     dist = env.get("numpy")
-    if dist is None or versions.components(dist.version)[:1] < (2,) or not matrix.needs_numpy1(torch.version):
+    if dist is None or versions.components(dist.version)[:1] < (2,) or not matrix.faults.needs_numpy1(torch.version, _amd_built(torch)):
         return
     yield Finding(
         Status.WARN,
@@ -55,6 +56,11 @@ def numpy(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         (Evidence(dist.path, f"numpy {dist.version}"), Evidence(torch.path, f"torch {torch.version}")),
         (Fix("Install numpy 1", ((env.executable, "-m", "pip", "install", "numpy<2"),), needs=("network",), verify=recheck("python.*")),),
     )
+
+
+def _amd_built(torch: Torch) -> str | None:
+    """The ROCm release of a wheel that AMD built itself (its local version has a git hash), None for PyTorch's own."""
+    return torch.rocm_release if "git" in torch.version.partition("+")[2] else None
 
 
 @check("torch_build.companions", title="torchvision and torchaudio are of the same release as torch", after=["torch_build.rocm"], docs=[remedies.PYTORCH])

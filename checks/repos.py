@@ -16,6 +16,8 @@ from rocmdoctor.results import Evidence, Finding, Fix, Status
 PLACES = ("bare-metal", "vm", "wsl")
 """Repositories of an image are not this host's to mend."""
 CLASSIC = ("rocm", "amdgpu", "graphics")
+DISTRIBUTION_KEYRINGS = ("ubuntu-", "debian-archive", "linuxmint-", "pop-", "kali-archive")
+"""Names of the keyrings that distributions ship: they hold their own keys, whatever their content is."""
 
 
 def amd_sources(facts: Facts) -> tuple[Repository, ...]:
@@ -176,7 +178,17 @@ def keys(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     for path in files:
         ring = repos.keyring(path)
         source = next(s for s in sources if path in s.signed_by)
-        if ring is None:
+        if ":" in path:
+            continue  # a key written into the stanza itself
+        if ring is not None and ring.keys == ():
+            yield Finding(
+                Status.FAIL,
+                f"{path} holds no key",
+                "A download that failed leaves an error page in its place; apt refuses the repository.",
+                (_shown(source), Evidence(path, "no OpenPGP key in it")),
+                (fetch,),
+            )
+        elif ring is None:
             yield Finding(Status.FAIL, f"The key file {path} does not exist", "apt cannot verify the repository that names it and refuses it (NO_PUBKEY).", (_shown(source), Evidence(path, "absent")), (fetch,))
         elif ring.keys is not None and ring.keys and all(k.expires and k.expires < today for k in ring.keys):
             yield Finding(Status.FAIL, f"The signing key in {path} expired on {ring.keys[0].expires}", "AMD renews its key in place, with the same fingerprint; this copy is from before. apt refuses the repository (EXPKEYSIG).", (_shown(source), Evidence(path, f"{ring.keys[0].fingerprint}, expires {ring.keys[0].expires}")), (fetch,))
@@ -186,7 +198,7 @@ def keys(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     trusted = [k for k in repos.keyrings if k.path.startswith(("/etc/apt/trusted.gpg",))]
     amd = set(matrix.signing_fingerprints)
     holding = [k for k in trusted if k.keys is not None and any(key.fingerprint in amd for key in k.keys)]
-    unknown = [k for k in trusted if k.keys is None]
+    unknown = [k for k in trusted if k.keys is None and not k.path.rpartition("/")[2].startswith(DISTRIBUTION_KEYRINGS)]
     if holding or any("rocm" in k.path or "amdgpu" in k.path for k in unknown):
         expired = [key for k in holding for key in k.keys or () if key.fingerprint in amd and key.expires and key.expires < today]
         if expired:
@@ -211,7 +223,7 @@ def pin(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     if not sources or any(p.covers_amd for p in facts.repos.pins):
         return
     packages = facts.packages
-    shadowing = [p for p in packages.distro_rocm if p.name in matrix.shadowed_packages]
+    shadowing = [p for p in packages.distro_rocm if p.name in matrix.faults.shadowed_packages]
     if not shadowing:
         return
     names = ", ".join(f"{p.name} {p.version}" for p in shadowing[:4])

@@ -223,7 +223,7 @@ def triton(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         yield Finding(Status.WARN, f"torch {torch.version} wants {spec}, which is not installed", "torch.compile and flash attention need it; the rest works.", evidence, (reinstall,))
     elif version and own.version.partition("+")[0] != version.partition("+")[0]:
         yield Finding(Status.FAIL, f"{name} is {own.version}, torch {torch.version} wants {version}", "Compiled kernels of one do not load with the other.", evidence, (reinstall,))
-    elif (links := matrix.triton_hip_major(name, own.version)) and torch.rocm_release and links != torch.rocm_release.partition(".")[0]:
+    elif (links := matrix.faults.triton_hip_major(name, own.version)) and torch.rocm_release and links != torch.rocm_release.partition(".")[0]:
         yield Finding(
             Status.FAIL,
             f"{name} {own.version} is linked against HIP of ROCm {links}, this torch is of ROCm {torch.rocm_release}",
