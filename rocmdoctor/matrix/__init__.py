@@ -1,4 +1,4 @@
-"""Typed view of compat_matrix.yaml: answers questions with supported, deprecated, unsupported or unknown, and the row that says so.
+"""Typed view of compat_matrix.yaml. Answers are supported, deprecated, unsupported or unknown, with the row that says so.
 
     matrix = load_matrix()
     matrix.gpu("6.2.4", "gfx1100", os_id="ubuntu", os_version="22.04").verdict

@@ -17,7 +17,7 @@ class Verdict(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`question` in words, `reason` as a sentence, `source` keys of the matrix' sources, `confidence` where the row is doubtful."""
+    """`question` in words, `reason` as a sentence, `source` keys of the file, `confidence` where the row is doubtful."""
 
     verdict: Verdict
     question: str

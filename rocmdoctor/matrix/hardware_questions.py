@@ -68,7 +68,7 @@ class HardwareQuestions:
     # HSA_OVERRIDE_GFX_VERSION --------------------------------------------------------------------------------
 
     def override(self, gfx: str, value: str, *, rocm: str | None = None) -> OverrideRule:
-        """What HSA_OVERRIDE_GFX_VERSION=`value` does on hardware of target `gfx`: ok | risky | harmful | wrong | noop | unknown."""
+        """What HSA_OVERRIDE_GFX_VERSION=`value` does on `gfx` hardware: ok | risky | harmful | wrong | noop | unknown."""
         return self._overrides.judge(gfx, self.gfx(gfx), value, rocm)
 
     def override_suggestions(self, gfx: str, *, rocm: str | None = None) -> tuple[tuple[str, str], ...]:

@@ -108,6 +108,8 @@ class InstallQuestions:
         found = driver_of(self._doc, key)
         if found or key not in self._doc.entry_keys("releases"):
             return found
+        if any(versions.key(row.version) == versions.key(key) for row in self.driver_releases):
+            return key  # up to 6.4 the driver has ROCm's number
         from rocmdoctor.matrix.release_reader import read_release
 
         drivers = read_release(self._doc, key).drivers

@@ -15,7 +15,7 @@ _NOTES = frozenset({"confidence", "why", "source"})
 
 @dataclass(frozen=True, slots=True)
 class ApuPair:
-    """The first ROCm and the first kernels that AMD names together for some APUs. `kernels`: flavour or distribution to release."""
+    """The first ROCm and kernels that AMD names together for some APUs. `kernels`: flavour or distribution to release."""
 
     rocm_from: str
     kernels: dict[str, str]
@@ -105,7 +105,7 @@ class KnownFaults:
         return None
 
     def clang_needs_newest_headers(self, clang: str | None, rocm: str | None) -> bool:
-        """This clang takes the newest gcc, even one without C++ headers. `clang` is its major version; without it the release tells."""
+        """This clang takes the newest gcc, even one without C++ headers. `clang`: its major version; else the release tells."""
         fields = self._entry("newest_gcc_without_headers", frozenset({"clang_before", "rocm_before"}))
         if clang:
             return versions.key(clang) < versions.key(fields["clang_before"].text())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from rocmdoctor import versions
@@ -176,7 +177,7 @@ def _order(matrix: Matrix, doc: Document) -> Iterator[Problem]:
     """Sections that are read in order are in order: oldest first, by component."""
     for section in ("releases", "torch_releases", "driver_releases", "recipes"):
         keys = _keys(doc, section)
-        for before, after in zip(keys, keys[1:], strict=False):
+        for before, after in pairwise(keys):
             if versions.key(before) >= versions.key(after):
                 yield Problem(f"{section}/{after}", doc.line_of(section, after), f"comes after {before}, which is not older")
 

@@ -114,7 +114,8 @@ def judge_kernel(
     fitting = tuple(r for r in rows if allowed_on(r, board, release) is not False)
     judged = fitting or rows
     forbidden: Answer | None = None
-    for row, prefix in ((row, prefix) for row in judged for prefix in row.kernels or () if _is_kernel(row, prefix, kernel)):
+    named = [(r, prefix) for r in judged for prefix in r.kernels or () if _is_kernel(r, prefix, kernel)]
+    for row, prefix in named:
         where = f"{os_name(names, row.id)} {row.point}"
         if _forbidden(release, row, prefix, board):
             reason = f"AMD does not list kernel {prefix} on {where} for {board.label} with ROCm {release.version}"

@@ -1,4 +1,4 @@
-"""Combinations: every pair of ROCm, system, kernel, GPU, PyTorch, Python and driver that is given, and what would make them fit."""
+"""Combinations of ROCm, system, kernel, GPU, PyTorch, Python and driver: every pair, and what would make them fit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from rocmdoctor import versions
 from rocmdoctor.matrix.answers import Answer, Suggestion, Verdict
-from rocmdoctor.matrix.wheels import cpython_tag
 
 if TYPE_CHECKING:
     from rocmdoctor.matrix import Matrix
@@ -140,12 +139,12 @@ def _torch(matrix: Matrix, what: Combination, rocm: str | None, system: tuple[st
         having = [f"rocm{index}" for index in fitting or release.indexes if what.gfx in release.gfx[index]]
         verdict = Verdict.SUPPORTED if having else Verdict.UNSUPPORTED
         reason = f"{', '.join(having)} has {what.gfx}" if having else f"none of {names} is compiled for {what.gfx}"
-        yield Answer(verdict, f"PyTorch {public} on {what.gfx}", reason, source, release.confidence)
+        yield Answer(verdict, f"PyTorch {public} on {what.gfx}", reason, matrix.torch_indexes.gfx_source, release.confidence)
     if what.python:
-        tag = cpython_tag(what.python)
-        verdict = Verdict.SUPPORTED if tag in release.cpython else Verdict.UNSUPPORTED
+        verdict = Verdict.SUPPORTED if release.has_python(what.python) else Verdict.UNSUPPORTED
         reason = f"wheels of PyTorch {public} exist for {', '.join(release.cpython)}"
-        yield Answer(verdict, f"PyTorch {public} with Python {what.python}", reason, source, release.confidence)
+        doubt = release.confidence if release.confidence and "CPython" in release.confidence else None
+        yield Answer(verdict, f"PyTorch {public} with Python {what.python}", reason, source, doubt)
     if what.driver and not rocm:
         yield _torch_driver(matrix, what, public, release.indexes)
     if system:
@@ -204,9 +203,11 @@ def _alternatives(matrix: Matrix, what: Combination, element: str) -> list[str]:
     if element == "rocm":
         return _nearest(list(matrix.versions), matrix.resolve(current) or current)
     if element == "torch":
-        return _nearest([v for v in matrix.torch_versions if v != "2.15.0"], current.partition("+")[0])
+        return _nearest(
+            [v for v in matrix.torch_versions if (known := matrix.torch_release(v)) and known.indexes], current.partition("+")[0]
+        )
     if element == "python":
-        tags = {int(tag[3:]) for v in matrix.torch_versions for tag in (_release_tags(matrix, v)) if tag.startswith("cp3")}
+        tags = {int(tag[3:]) for v in matrix.torch_versions for tag in _release_tags(matrix, v)}
         return _nearest([f"3.{minor}" for minor in sorted(tags)], versions.major_minor(current))
     if element == "driver":
         return _nearest([r.version for r in matrix.driver_releases], current)
@@ -217,7 +218,7 @@ def _alternatives(matrix: Matrix, what: Combination, element: str) -> list[str]:
     if element == "os":
         return [f"{system[0]}:{v}" for v in _nearest(sorted(release.os_versions(system[0]), key=versions.key), system[1])]
     rows = [r for r in release.os_rows or () if r.id == system[0] and versions.is_prefix(r.version, system[1])]
-    return list(dict.fromkeys(k for r in rows for k in r.kernels or ()))
+    return _nearest(sorted({k for r in rows for k in r.kernels or ()}, key=versions.key), current)
 
 
 def _release_tags(matrix: Matrix, version: str) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from rocmdoctor.matrix.ranges import VersionRange, read_range
 
 @dataclass(frozen=True, slots=True)
 class DkmsFailure:
-    """A driver release whose module does not build on a kernel. `inferred`: an older driver on the same or a newer kernel line."""
+    """A driver release whose module does not build on a kernel. `inferred`: told from a newer driver on the same kernels."""
 
     drivers: tuple[str, ...]
     kernel: str
@@ -74,7 +74,10 @@ class ApuMemory:
 
 @dataclass(frozen=True, slots=True)
 class ApuStatus:
-    """What AMD says of ROCm releases on `gfx`, on kernels with the APU fixes and without (supported | experimental | unsupported)."""
+    """What AMD says of ROCm releases on `gfx`, on kernels with and without the APU fixes.
+
+    The words are supported | experimental | unsupported.
+    """
 
     gfx: tuple[str, ...]
     rows: tuple[tuple[VersionRange, str, str], ...]

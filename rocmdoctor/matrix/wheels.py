@@ -47,6 +47,7 @@ class TorchIndexes:
     hip: Mapping[str, tuple[str, ...]]
     note: str
     source: tuple[str, ...]
+    gfx_source: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +211,7 @@ def read_torch_release(doc: Document, version: str) -> TorchRelease | None:
 
 
 def read_torch_indexes(doc: Document) -> TorchIndexes:
-    required = frozenset({"source", "url", "note", "absent", "nightly", "hip", "hip_confidence"})
+    required = frozenset({"source", "gfx_source", "url", "note", "absent", "nightly", "hip", "hip_confidence"})
     fields = doc.section("torch_indexes").fields(required)
     return TorchIndexes(
         url=fields["url"].text(),
@@ -219,6 +220,7 @@ def read_torch_indexes(doc: Document) -> TorchIndexes:
         hip={index: node.texts() for index, node in fields["hip"].items()},
         note=fields["note"].text(),
         source=fields["source"].sources(),
+        gfx_source=fields["gfx_source"].sources(),
     )
 
 
