@@ -8,6 +8,8 @@ from collections.abc import Sequence
 LIMIT = 2000
 """Characters of one piece of host text that a report shows at most."""
 
+LONGEST_WORD = 160
+
 STYLES = {"fail": "1;31", "warn": "1;33", "error": "1;35", "pass": "32", "command": "36", "faint": "2", "strong": "1"}
 """SGR parameters (ECMA-48): a whole colour library costs more start-up time than the report."""
 
@@ -70,7 +72,10 @@ def _quote(word: str) -> str:
 
 
 def wrap(text: str, width: int, indent: str = "", first: str | None = None) -> list[str]:
-    """Lines of at most `width` columns; words stay whole where they fit. `first`: what the first line begins with."""
+    """Lines of at most `width` columns. `first`: what the first line begins with.
+
+    Paths and addresses stay whole, even when they are wider, so that they can be copied; what is too long for one is broken.
+    """
     import textwrap
 
     return textwrap.wrap(
@@ -79,6 +84,7 @@ def wrap(text: str, width: int, indent: str = "", first: str | None = None) -> l
         initial_indent=indent if first is None else first,
         subsequent_indent=indent,
         break_on_hyphens=False,
+        break_long_words=max(map(len, text.split(" "))) > LONGEST_WORD,
     )
 
 

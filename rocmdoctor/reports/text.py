@@ -122,8 +122,7 @@ class _Page:
             yield from wrap(printable(paragraph), self.width, MARGIN)
         if result.status is Status.FAIL or self.verbose:
             yield from self.evidence(result.evidence)
-        for i, fix in enumerate(result.fixes):
-            yield from self.fix(fix, "Or: " if i else "Fix: ", result.status is Status.FAIL or self.verbose)
+        yield from self.fixes(result.fixes, result.status is Status.FAIL or self.verbose)
         if self.verbose:
             for link in result.docs:
                 yield f"{MARGIN}See {printable(link)}"
@@ -140,19 +139,22 @@ class _Page:
         if len(seen) > most:
             yield f"{MARGIN}  and {len(seen) - most} more (-v)"
 
-    def fix(self, fix: Fix, before: str, full: bool) -> Iterator[str]:
-        """What to run, what must follow, and (when `full`) how to see that it worked."""
+    def fixes(self, fixes: Sequence[Fix], full: bool) -> Iterator[str]:
+        """The ways out; with `full` each says how to see that it worked, unless the next one says the same."""
+        for i, fix in enumerate(fixes):
+            verify = full and (i + 1 == len(fixes) or fixes[i + 1].verify != fix.verify)
+            yield from self.fix(fix, "Or: " if i else "Fix: ", fix.verify if verify else ())
+
+    def fix(self, fix: Fix, before: str, verify: Sequence[str]) -> Iterator[str]:
+        """What to run, what must follow, and how to see that it worked."""
         after = " and ".join(words for need, words in AFTERWARDS.items() if need in fix.needs)
         title = before + printable(fix.title).rstrip(".:")
-        if fix.commands:
-            yield from wrap(f"{title}:", self.width, MARGIN)
-            for argv in fix.commands:
-                yield from self.command(argv, "root" in fix.needs and not self.as_root)
-        else:
-            yield from wrap(f"{title}.", self.width, MARGIN)
-        if full and fix.verify:
+        yield from wrap(title + (":" if fix.commands else "."), self.width, MARGIN)
+        for argv in fix.commands:
+            yield from self.command(argv, "root" in fix.needs and not self.as_root)
+        if verify:
             yield from wrap(f"Then {after}, and verify:" if after else "Verify:", self.width, MARGIN)
-            yield from self.command(fix.verify, False)
+            yield from self.command(verify, False)
         elif after:
             yield from wrap(f"Then {after}.", self.width, MARGIN)
 
@@ -187,10 +189,11 @@ class _Page:
             elif result.detail.startswith(UNKNOWN):
                 unknown += 1
                 reasons[printable(result.detail[len(UNKNOWN) :], 100).rstrip(".")] = None
-        parts = [f"{n} because of {printable(cause)}" for cause, n in causes.items()]
+        parts = [(n, f"because of {printable(cause)}") for cause, n in causes.items()]
         if unknown:
             more = ["..."] if len(reasons) > REASONS else []
-            parts.append(f"{unknown} unknown ({'; '.join([*list(reasons)[:REASONS], *more])})")
-        total = sum(causes.values()) + unknown
-        if total:
-            yield from wrap(f"{total} {'check' if total == 1 else 'checks'} skipped: {', '.join(parts)}.", self.width)
+            parts.append((unknown, f"unknown ({'; '.join([*list(reasons)[:REASONS], *more])})"))
+        if parts:
+            total = sum(n for n, _ in parts)
+            said = ", ".join(f"{n} {why}" for n, why in parts) if len(parts) > 1 else parts[0][1]
+            yield from wrap(f"{total} {'check' if total == 1 else 'checks'} skipped: {said}.", self.width)
