@@ -15,12 +15,14 @@ import pytest
 TREE = Path(__file__).parents[1]
 PACKAGE = TREE / "rocmdoctor"
 
-DATA = {"rocmdoctor", "versions", "results"}
-"""Plain data and order of versions: any layer may use them."""
+DATA = {"rocmdoctor", "versions", "results", "fingerprint"}
+"""Plain data, order of versions and identity of findings: any layer may use them."""
 MAY_IMPORT: dict[str, set[str]] = {
     "rocmdoctor": set(),
     "versions": set(),
     "results": set(),
+    "fingerprint": set(),
+    "baseline": set(),
     "host": set(),
     "matrix": set(),
     "facts": {"host", "matrix"},
@@ -28,10 +30,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "engine": {"host", "facts", "matrix", "checks", "plugins"},
     "checks": {"host", "facts", "matrix", "engine"},
     "examination": {"host", "facts", "matrix", "engine"},
-    "reports": {"engine"},
+    "reports": {"host", "engine"},  # of the host the redaction
     "plan": {"host", "facts", "matrix"},
     "matrix.commands": {"matrix", "reports"},
-    "cli": {"host", "facts", "matrix", "matrix.commands", "engine", "checks", "examination", "reports", "plan"},
+    "cli": {"host", "facts", "matrix", "matrix.commands", "engine", "checks", "examination", "baseline", "reports", "plan"},
     "__main__": {"cli"},
 }
 """Layer -> the layers it may import. The engine and the checks know each other: the registry is the engine's."""
