@@ -52,7 +52,7 @@ def explain(check: Check, checks: Sequence[Check], width: int = 80) -> str:
         rows.append(("Judged after", ", ".join(check.after)))
     waiting = [c.id for c in checks if check.id in c.after]
     if waiting:
-        rows.append(("Before", ", ".join(waiting)))
+        rows.append(("Needed by", ", ".join(waiting)))
     if check.places != PLACES:
         rows.append(("On", ", ".join(check.places)))
     if check.profiles is not None:

@@ -69,4 +69,4 @@ def test_explain() -> None:
         "              https://two.example\n"
         "Run it        rocmdoctor check -v --only permissions.kfd-access\n"
     )
-    assert "Before        permissions.kfd-access\n" in catalog.explain(PRESENT, (PRESENT, ACCESS))
+    assert "Needed by     permissions.kfd-access\n" in catalog.explain(PRESENT, (PRESENT, ACCESS))
