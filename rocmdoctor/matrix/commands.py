@@ -252,7 +252,7 @@ def _driver_lines(data: Matrix, release: Release) -> Iterable[str]:
     if drivers.stated:
         yield f"drivers by the release's own list: {', '.join(drivers.stated)}"
     for family, listed in (drivers.families or {}).items():
-        yield f"drivers for {family.capitalize()}: {', '.join(listed) if listed else 'the kernel’s own only'}"
+        yield f"drivers for {family.capitalize()}: " + (", ".join(listed) if listed else "the kernel's own only")
     if drivers.note:
         yield f"  {drivers.note}"
 

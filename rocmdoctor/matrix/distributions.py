@@ -85,6 +85,8 @@ def find_base(
     UBUNTU_CODENAME decides for derivatives of Ubuntu, VERSION_ID for those of RHEL and SLES (rules.md 43).
     """
     own = known.get(os_id)
+    if own and not version:  # testing and rolling releases have a code name only
+        version = own.codenames.get(codename or "")
     if own and own.listed and version and own.lists(version):
         return OsBase(os_id, version, True, own.package_manager)
     if own and own.listed and version and not own.like:

@@ -40,18 +40,18 @@ def judge_gpu(
         reason += f"; {board.label} is not among the products it names ({', '.join(row.products)})"
     if verdict is Verdict.UNSUPPORTED or not os_id or not os_version:
         return Answer(verdict, question, reason, row.source, row.confidence)
+    limit = _limit(release, row, board, os_id, os_version)
+    if limit and not limit.open:
+        where = f"only on {', '.join(limit.only)}" if limit.only else f"not on {', '.join(limit.excluded)}"
+        reason = f"AMD lists {board.label} for ROCm {release.version} {where}"
+        return Answer(Verdict.UNSUPPORTED, question, reason, row.source, row.confidence)
     system = judge_os(release, names, os_id, os_version, board, question)
     if not system.ok:
         return system
-    limit = _limit(release, row, board, os_id, os_version)
-    if limit is None:
-        return Answer(verdict, question, f"{reason} on {os_name(names, os_id)} {os_version}", row.source, row.confidence)
-    if limit.open:
+    if limit:
         reason = f"AMD's list of operating systems for {board.label} and ROCm {release.version} was read in an older wording only"
         return Answer(Verdict.UNKNOWN, question, reason, row.source, row.confidence)
-    where = f"only on {', '.join(limit.only)}" if limit.only else f"not on {', '.join(limit.excluded)}"
-    reason = f"AMD lists {board.label} for ROCm {release.version} {where}"
-    return Answer(Verdict.UNSUPPORTED, question, reason, row.source, row.confidence)
+    return Answer(verdict, question, f"{reason} on {os_name(names, os_id)} {os_version}", row.source, row.confidence)
 
 
 def _not_listed(release: Release, gfx: str, board: Board, question: str) -> Answer:

@@ -116,6 +116,12 @@ class InstallQuestions:
         newest = max((*drivers.stated, *(drivers.families or {}).get("instinct", ())), key=versions.key, default=None)
         return drivers.released_with or (newest if newest and not newest.endswith(".x") else None)
 
+    def rocm_of_repository(self, directory: str) -> str | None:
+        """The ROCm release that a repository path names: "6.2" is 6.2.0, the driver directory "30.10.1" goes with 7.0.1."""
+        key = ".".join(map(str, (*versions.components(directory), 0, 0)[:3]))
+        known = self._doc.entry_keys("releases")
+        return key if key in known else next((v for v in known if self.driver_for(v) == key), None)
+
     @cached_property
     def driver_repo_dirs(self) -> Mapping[str, str]:
         """Directory under repo.radeon.com/amdgpu ("30.30") to driver release ("30.30.0")."""
