@@ -14,9 +14,11 @@ from rocmdoctor.host import Host, UnknownFact, User
 
 if TYPE_CHECKING:
     from rocmdoctor.facts.access import Access
+    from rocmdoctor.facts.components import Component
     from rocmdoctor.facts.dkms import Dkms
     from rocmdoctor.facts.environment import Environment
     from rocmdoctor.facts.firmware import Firmware
+    from rocmdoctor.facts.frameworks import Frameworks
     from rocmdoctor.facts.gpus import Gpu
     from rocmdoctor.facts.kernel import Cmdline, Kernel
     from rocmdoctor.facts.kernel_log import KernelLog
@@ -34,12 +36,14 @@ if TYPE_CHECKING:
     from rocmdoctor.facts.rocminfo import RocmInfo
     from rocmdoctor.facts.secure_boot import SecureBoot
     from rocmdoctor.facts.smi import Smi
+    from rocmdoctor.facts.toolchain import Toolchain
     from rocmdoctor.matrix import Matrix
 
 T = TypeVar("T")
+D = TypeVar("D")
 
 
-def known(question: Callable[[], T], default: T) -> T:
+def known(question: Callable[[], T], default: D) -> T | D:
     """The answer, or `default` when it is unknown: for evidence that helps but does not decide."""
     try:
         return question()
@@ -214,6 +218,22 @@ class Facts:
         return rocm.gather(self.host, known(lambda: self.packages, None))
 
     @cached_property
+    def components(self) -> tuple[Component, ...]:
+        """Every part of ROCm with its version: the active install's first, then others', then the wheel's of `torch_env`."""
+        from rocmdoctor.facts import components
+
+        return components.gather(
+            self.host, self.rocm.installs, known(lambda: self.packages, None), known(lambda: self.torch_env, None)
+        )
+
+    @cached_property
+    def toolchain(self) -> Toolchain:
+        """gcc, headers and compiler of the active ROCm."""
+        from rocmdoctor.facts import toolchain
+
+        return toolchain.gather(self.host, self.rocm.active)
+
+    @cached_property
     def loader(self) -> Loader:
         from rocmdoctor.facts import loader
 
@@ -244,16 +264,23 @@ class Facts:
         return pythons.gather(self.host, self.python)
 
     @cached_property
+    def frameworks(self) -> tuple[Frameworks, ...]:
+        """JAX, TensorFlow, ONNX Runtime, vLLM and others: one entry for each of `pythons`."""
+        from rocmdoctor.facts import frameworks
+
+        return frameworks.gather(self.host, self.pythons)
+
+    @cached_property
     def driver_release(self) -> str | None:
         """Release of the packaged driver that is loaded ("6.2.0", "30.10.2"): from the module's version by the matrix, else
         from the amdgpu-dkms package; None for the kernel's own driver (rules.md 8, 9)."""
         module = self.amdgpu
         if module.kind != "dkms":
             return None
-        if module.version and (release := self._matrix.driver_release_of_module(module.version)):
-            return release
         package = known(lambda: self.packages.get("amdgpu-dkms"), None)
-        return package.driver_release if package else None
+        if package and package.driver_release and module.version and package.version.startswith(module.version):
+            return package.driver_release  # the package that the loaded module is of: it names the release exactly
+        return self._matrix.driver_release_of_module(module.version) if module.version else None
 
     @property
     def torch_env(self) -> PythonEnv | None:
