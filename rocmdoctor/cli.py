@@ -1,7 +1,7 @@
 """The command line: each command a few lines over the layers, its imports inside it (start-up time is part of the product).
 
 Standard output carries data only. Exit status: 0 nothing failed, 1 something failed, 2 wrong usage or unreadable input, 3 a check
-or the doctor itself broke, 130 interrupted.
+or the doctor itself broke, 130 interrupted. The formats nagios and npd have the codes of their protocols.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import contextlib
 import os
 import re
 import sys
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -29,6 +30,7 @@ WRONG_INPUT = (
     ("rocmdoctor.engine", "UnknownCheck"),
     ("rocmdoctor.host", "HostError"),
     ("rocmdoctor.matrix", "MatrixError"),
+    ("rocmdoctor.baseline", "BaselineError"),
 )
 """Errors of the layers that mean wrong usage. They are looked up among what is loaded: what was raised is."""
 
@@ -63,6 +65,8 @@ app = typer.Typer(
 
 Format = Literal["text", "json"]
 FormatOption = Annotated[Format, typer.Option("--format", help="Form of the output.")]
+CheckFormat = Literal["text", "json", "junit", "sarif", "prometheus", "nagios", "npd", "markdown"]
+CatalogFormat = Literal["text", "json", "markdown"]
 
 
 # the commands ----------------------------------------------------------------------------------------------------
@@ -101,7 +105,9 @@ def check(
     python: Annotated[str | None, typer.Option(metavar="PATH", help="Judge this interpreter or environment.")] = None,
     rocm: Annotated[str | None, typer.Option(metavar="VERSION", help="Judge against this release of ROCm.")] = None,
     matrix: Annotated[str | None, typer.Option(metavar="FILE", help="Use this compatibility matrix.")] = None,
-    format: FormatOption = "text",
+    baseline: Annotated[str | None, typer.Option(metavar="FILE", help="Do not count the findings accepted in FILE.")] = None,
+    write_baseline: Annotated[str | None, typer.Option(metavar="FILE", help="Add the findings to FILE, to be accepted.")] = None,
+    format: Annotated[CheckFormat, typer.Option("--format", help="Form of the output.")] = "text",
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say only what failed.")] = False,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Say also what passed and why checks were skipped.")] = False,
     no_color: Annotated[bool, typer.Option("--no-color", help="No colours (also NO_COLOR).")] = False,
@@ -124,11 +130,15 @@ def check(
         python=python,
         rocm=rocm,
     )
-    if format == "json":
-        from rocmdoctor.reports import json_report
+    if baseline is not None or write_baseline is not None:
+        report = _accepted(report, baseline, write_baseline)
+    if format != "text":
+        from rocmdoctor.reports import formats
 
-        emit(json_report.render(report))
-        for notice in () if quiet else report.notices:
+        emit(formats.render(format, report, host, time.time()))
+        if format in formats.MONITORS:
+            return int(formats.monitor(format).exit_code(report))
+        for notice in () if quiet or format in formats.SAYS_NOTICES else report.notices:
             complain(f"note: {notice}")
     else:
         from rocmdoctor.reports import text
@@ -169,11 +179,16 @@ def snapshot(
 
 
 @app.command("list-checks")
-def list_checks(format: FormatOption = "text") -> int:
+def list_checks(format: Annotated[CatalogFormat, typer.Option("--format", help="Form of the output.")] = "text") -> int:
     """Name every check, in the order in which they are judged."""
     from rocmdoctor.reports import catalog
 
     checks = _all_checks()
+    if format == "markdown":
+        from rocmdoctor.reports import catalog_page
+
+        emit(catalog_page.render(checks))
+        return OK
     # a line for each check where it goes to a program
     width = _width() if sys.stdout.isatty() else sys.maxsize
     emit(catalog.listing_json(checks) if format == "json" else catalog.listing(checks, width))
@@ -214,6 +229,22 @@ def _host(snapshot: str | None, root: str | None, user: str | None) -> Host:
     from rocmdoctor.host.live import LiveHost
 
     return LiveHost(root or "/", user=user)
+
+
+def _accepted(report: Report, accepted: str | None, extend: str | None) -> Report:
+    """The report without what the baseline `accepted` accepts; what is left is added to the baseline `extend`."""
+    import datetime
+
+    from rocmdoctor import baseline
+
+    today = datetime.date.today()
+    if accepted is not None:
+        report = baseline.apply(report, baseline.load(accepted), today)
+    if extend is not None:
+        added = baseline.write(extend, report, today)
+        said = f"added {added} finding{'' if added == 1 else 's'} to {extend}"
+        complain(f"{said}; give each a reason there, without one it goes on counting" if added else said)
+    return report
 
 
 def _all_checks() -> tuple[Any, ...]:
@@ -287,6 +318,8 @@ def run(argv: Sequence[str]) -> int:
         return INTERRUPTED
     except Exception as error:
         message, code = _judge(error)
+        if name := _monitor(argv):
+            return _unknown(name, message)
         complain(message)
         if os.environ.get("ROCMDOCTOR_DEBUG") == "1":
             import traceback
@@ -296,6 +329,23 @@ def run(argv: Sequence[str]) -> int:
     if code == INTERRUPTED:  # how newer versions of typer pass a KeyboardInterrupt on
         complain("interrupted")
     return code if isinstance(code, int) else OK
+
+
+def _monitor(argv: Sequence[str]) -> str | None:
+    """The monitor's protocol that a command line asks for, however wrong the rest of it is: to Nagios, status 2 is a verdict."""
+    if list(argv[:1]) != ["check"]:
+        return None
+    asked = [argv[i + 1] for i, word in enumerate(argv[:-1]) if word == "--format"]
+    asked += [word.removeprefix("--format=") for word in argv if word.startswith("--format=")]
+    return next((name for name in asked if name in ("nagios", "npd")), None)
+
+
+def _unknown(name: str, reason: str) -> int:
+    from rocmdoctor.reports import formats
+
+    with contextlib.suppress(OSError):
+        emit(formats.monitor(name).unknown(reason))
+    return int(formats.monitor(name).UNKNOWN)
 
 
 def _judge(error: Exception) -> tuple[str, int]:

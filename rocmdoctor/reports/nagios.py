@@ -11,6 +11,7 @@ from rocmdoctor.reports.printable import printable
 from rocmdoctor.results import Report, Status
 
 CODES = {State.OK: 0, State.WARNING: 1, State.CRITICAL: 2, State.UNKNOWN: 3}
+UNKNOWN = CODES[State.UNKNOWN]
 MOST = 900
 """Bytes of the line at most: NRPE 2 carries 1024, with the end of the line and what a server adds."""
 
@@ -33,7 +34,7 @@ def render(report: Report) -> str:
 
 
 def unknown(reason: str) -> str:
-    """The line for a run that came to no report; its exit code is 3."""
+    """The line for a run that came to no report; its exit code is UNKNOWN."""
     return _line(f"ROCM UNKNOWN - {reason}", "")
 
 

@@ -12,6 +12,7 @@ from rocmdoctor.reports.printable import printable
 from rocmdoctor.results import Report
 
 CODES = {State.OK: 0, State.WARNING: 0, State.CRITICAL: 1, State.UNKNOWN: 2}
+UNKNOWN = CODES[State.UNKNOWN]
 MOST = 79
 """Characters (ASCII, so bytes) before the line end."""
 
@@ -30,7 +31,7 @@ def render(report: Report) -> str:
 
 
 def unknown(reason: str) -> str:
-    """The line for a run that came to no report; its exit code is 2."""
+    """The line for a run that came to no report; its exit code is UNKNOWN."""
     return _line(reason)
 
 
