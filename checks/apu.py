@@ -82,7 +82,7 @@ def inbox_for_apu(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     )
 
 
-@check("kernel.apu-pair", title="Kernel and ROCm are a pair that works on this APU", after=["rocm_install.present", "amdgpu_module.bound"], places=ON_A_KERNEL, docs=[DOCS])
+@check("kernel.apu-pair", title="Kernel and ROCm are a pair that works on this APU", after=["amdgpu_module.bound"], places=ON_A_KERNEL, docs=[DOCS])
 def apu_kernel(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """AMD names, for some APUs, the first kernels and the first ROCm that work together (register file size and queue faults before)."""
     for gpu in _apus(facts):

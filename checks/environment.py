@@ -127,6 +127,15 @@ def _built_gfx(facts: Facts) -> frozenset[str]:
     return active.gfx if active and active.gfx else frozenset()
 
 
+def acts_as(facts: Facts, matrix: Matrix, gpu: Gpu) -> str | None:
+    """The target that an override in force turns this GPU into, when the matrix calls that right for it."""
+    override = facts.environment.override_for(gpu.kfd_node)
+    if override is None or not override.gfx or not gpu.gfx:
+        return None
+    rule = matrix.override(gpu.gfx, override.value, rocm=known(lambda: facts.rocm_version, None))
+    return override.gfx if rule.verdict in ("ok", "noop") else None
+
+
 @check("visibility_env.gpus-left", title="The visibility variables leave GPUs", after=["gpu_present.device"], docs=[remedies.ENVIRONMENT])
 def gpus_left(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """ROCR_VISIBLE_DEVICES acts first, HIP_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES count what it left, GPU_DEVICE_ORDINAL what those
@@ -197,7 +206,7 @@ def wheel_libraries(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         return
 
 
-@check("ld_path.symbols", title="The loader finds libraries that fit each other", after=["rocm_install.present"], needs_gpu=False)
+@check("ld_path.symbols", title="The loader finds libraries that fit each other", needs_gpu=False)
 def symbols(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """A "symbol lookup error" of rocminfo names the library that is too old. The usual one is the distribution's libdrm_amdgpu where ROCm
     wants AMD's newer package of it (legacy-rocm-build issues on amdgpu_va_get_start_addr)."""

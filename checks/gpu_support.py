@@ -5,72 +5,70 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rocmdoctor.checks import remedies
+from rocmdoctor.checks.environment import acts_as
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
+from rocmdoctor.facts.gpus import Gpu
 from rocmdoctor.matrix import Matrix, Verdict
 from rocmdoctor.results import Evidence, Finding, Fix, Status
 
 
-@check("gpu_support.release", title="The installed ROCm has code for the GPU", after=["gpu_present.device", "rocm_install.present"], docs=[remedies.COMPATIBILITY])
+@check("gpu_support.release", title="The installed ROCm has code for the GPU", after=["gpu_present.device"], docs=[remedies.COMPATIBILITY])
 def release(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """Compares each GPU's gfx target with the installed rocBLAS files (what was built) and with the release's support list (what AMD
-    states). A target that was built works even where AMD does not list it, so only its absence is a failure."""
+    states). A target that was built works even where AMD does not list it, so only its absence is a failure. An integrated GPU beside a
+    served one is not judged, and neither is a target that a ROCm wheel here serves: a wheel brings its own libraries (rules.md 31)."""
     rocm = facts.rocm_version
     active = facts.rocm.active
     built = active.gfx if active and not facts.asked_rocm else None
     if not rocm and built is None:
         raise NotApplicable("no ROCm of a known version is installed")
     wheel = _wheel_gfx(facts)
-    for gfx, gpus in _by_gfx(facts).items():
-        gpu = gpus[0]
-        answer = matrix.gpu(rocm, gfx, product=gpu.product, family=gpu.family) if rocm else None
-        listed = answer is not None and answer.verdict in (Verdict.SUPPORTED, Verdict.DEPRECATED)
-        has_code = built is not None and _covers(gfx, built)
-        evidence = [Evidence("KFD" if gpu.gfx_source == "kfd" else "PCI id", f"{gpu.label}: {gfx}")]
-        if answer is not None:
-            evidence.append(Evidence(f"compat_matrix.yaml {matrix.date}", answer.reason))
-        if built:
-            evidence.append(Evidence(f"{active.root}/lib/rocblas/library" if active else "rocblas", "targets: " + ", ".join(sorted(built))))
-        if has_code or (listed and not built):
-            if answer is not None and answer.verdict is Verdict.UNSUPPORTED and not gfx in wheel and gpu.klass != "apu":
-                yield Finding(
-                    Status.WARN,
-                    f"The {gpu.label} ({gfx}) is not on AMD's list for ROCm {rocm}",
-                    "The libraries have code for it, so it may well run; AMD does not test or support the pair.",
-                    tuple(evidence),
-                    _other_release(matrix, gfx),
-                )
-            continue
-        if gfx in wheel or answer is None or answer.verdict is Verdict.UNKNOWN or listed:
-            continue
-        if built:
-            yield Finding(
-                Status.FAIL,
-                f"ROCm {rocm} has no code for the {gpu.label} ({gfx})",
-                "Neither is the target on AMD's list for this release nor among the files of its rocBLAS: programs start, and the first kernel ends with 'invalid device function' or a missing TensileLibrary.",
-                tuple(evidence),
-                _other_release(matrix, gfx),
-            )
-        else:
-            yield Finding(
-                Status.WARN,
-                f"The {gpu.label} ({gfx}) is not on AMD's list for ROCm {rocm}",
-                "AMD's libraries of this release are not built for it.",
-                tuple(evidence),
-                _other_release(matrix, gfx),
-            )
+    unserved = [g for g in facts.gpus if g.gfx and not _served(facts, matrix, g, rocm, built) and g.gfx not in wheel]
+    anything_served = len(unserved) < sum(bool(g.gfx) for g in facts.gpus)
+    for gpu in {g.gfx: g for g in unserved}.values():
+        if not (anything_served and gpu.klass == "apu"):
+            yield from _unserved(matrix, gpu, rocm, built, active.root if active else "")
 
 
-def _by_gfx(facts: Facts) -> dict[str, list]:  # type: ignore[type-arg]
-    found: dict[str, list] = {}  # type: ignore[type-arg]
-    for gpu in facts.gpus:
-        if gpu.gfx:
-            found.setdefault(gpu.gfx, []).append(gpu)
-    return found
+def _served(facts: Facts, matrix: Matrix, gpu: Gpu, rocm: str | None, built: frozenset[str] | None) -> bool:
+    """The libraries that are here have code for it; without libraries, AMD's list decides. Unknown counts as served."""
+    if built is not None:
+        return gpu.gfx in built or acts_as(facts, matrix, gpu) in built
+    answer = matrix.gpu(rocm or "", gpu.gfx or "", product=gpu.product, family=gpu.family)
+    return answer.verdict is not Verdict.UNSUPPORTED
 
 
-def _covers(gfx: str, built: frozenset[str]) -> bool:
-    return gfx in built
+def _unserved(matrix: Matrix, gpu: Gpu, rocm: str | None, built: frozenset[str] | None, root: str) -> Iterator[Finding]:
+    answer = matrix.gpu(rocm, gpu.gfx or "", product=gpu.product, family=gpu.family) if rocm else None
+    listed = answer is not None and answer.verdict in (Verdict.SUPPORTED, Verdict.DEPRECATED)
+    if listed:
+        return  # listed, and its files were left out or lie elsewhere: nothing that speaks against the release
+    unlisted = answer is not None and answer.verdict is Verdict.UNSUPPORTED
+    evidence = [Evidence("KFD" if gpu.gfx_source == "kfd" else "PCI id", f"{gpu.label}: {gpu.gfx}")]
+    if answer is not None:
+        evidence.append(Evidence(f"compat_matrix.yaml {matrix.date}", answer.reason))
+    if built is not None:
+        evidence.append(Evidence(f"{root}/lib/rocblas/library", "targets: " + ", ".join(sorted(built))))
+    if built is not None and unlisted:
+        yield Finding(
+            Status.FAIL,
+            f"ROCm {rocm} has no code for the {gpu.label} ({gpu.gfx})",
+            "Neither is the target on AMD's list for this release nor among the files of its rocBLAS: programs start, and the first kernel "
+            "ends with 'invalid device function' or a missing TensileLibrary.",
+            tuple(evidence),
+            _other_release(matrix, gpu.gfx or ""),
+        )
+    else:
+        yield Finding(
+            Status.WARN,
+            f"The libraries of ROCm {rocm} have no code for the {gpu.label} ({gpu.gfx})"
+            if built is not None
+            else f"The {gpu.label} ({gpu.gfx}) is not on AMD's list for ROCm {rocm}",
+            "The files of its rocBLAS name other targets." if built is not None else "AMD's libraries of this release are not built for it.",
+            tuple(evidence),
+            _other_release(matrix, gpu.gfx or ""),
+        )
 
 
 def _wheel_gfx(facts: Facts) -> frozenset[str]:
@@ -87,13 +85,13 @@ def _other_release(matrix: Matrix, gfx: str) -> tuple[Fix, ...]:
     return (Fix(f"Install a ROCm release that lists {gfx} ({span})", (("rocmdoctor", "install", "--rocm", last),), needs=("root", "network")),)
 
 
-@check("os_support.release", title="AMD lists this distribution for the installed ROCm", after=["gpu_present.device", "rocm_install.present"], places=("bare-metal", "vm"), docs=[remedies.SYSTEM_REQUIREMENTS])
+@check("os_support.release", title="AMD lists this distribution for the installed ROCm", after=["gpu_present.device"], places=("bare-metal", "vm"), docs=[remedies.SYSTEM_REQUIREMENTS])
 def distribution(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """Looks the distribution and its version up in the release's list. Derivatives are judged by their base; what AMD does not list is a
     warning with the nearest base, never a failure (rules.md 43)."""
-    rocm = facts.rocm_version
-    if not rocm or not facts.rocm.active or facts.rocm.active.origin == "distro-package":
-        raise NotApplicable("no ROCm of AMD is installed")
+    rocm = _release_of_amd(facts, matrix)
+    if not rocm:
+        raise NotApplicable("neither a ROCm of AMD nor a repository of one is here")
     os = facts.os
     base = matrix.base_os(os.id, os.version_id, os.id_like, os.ubuntu_codename, os.codename)
     family = next((g.family for g in facts.gpus if g.family), None)
@@ -117,7 +115,21 @@ def distribution(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     )
 
 
-@check("kernel.supported", title="AMD lists this kernel for the installed ROCm", after=["os_support.release", "gpu_present.device", "rocm_install.present"], places=("bare-metal", "vm"), profiles=("node",), docs=[remedies.SYSTEM_REQUIREMENTS])
+def _release_of_amd(facts: Facts, matrix: Matrix) -> str | None:
+    """The release of AMD's own ROCm: the installed one, else the one that the enabled repository offers."""
+    active = facts.rocm.active
+    if facts.asked_rocm or (active and active.origin != "distro-package"):
+        return facts.rocm_version
+    if active:
+        return None
+    offered = [s.release for s in known(lambda: facts.repos.amd, ()) if s.product in ("rocm", "amdgpu") and s.release]
+    for release in offered:
+        if version := matrix.rocm_of_repository(release):
+            return version
+    return None
+
+
+@check("kernel.supported", title="AMD lists this kernel for the installed ROCm", after=["gpu_present.device"], places=("bare-metal", "vm"), profiles=("node",), docs=[remedies.SYSTEM_REQUIREMENTS])
 def kernel(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """Looks the running kernel up in the release's list for this distribution. Only part of the profile `node`: on other hosts a kernel
     that AMD did not test and that works is not worth a warning."""

@@ -69,7 +69,7 @@ def page_faults(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         yield Finding(Status.WARN, "The kernel log shows GPU page faults", "A program touched memory that the GPU does not map. Repeated faults with every program speak for a driver or firmware that does not fit.", lines, (Fix("Note which program caused it; compare driver, firmware and ROCm with AMD's list"),))
 
 
-@check("smi_tools.work", title="The management tools work", after=["amdgpu_module.bound", "rocm_install.present"], places=("bare-metal", "vm", "container"))
+@check("smi_tools.work", title="The management tools work", after=["amdgpu_module.bound"], places=("bare-metal", "vm", "container"))
 def smi_work(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """Runs amd-smi and rocm-smi. Their errors are mostly a Python package or library of another ROCm. They read sysfs, so that they
     work proves nothing of compute access; that one is not installed is no fault (rules.md 23)."""

@@ -44,7 +44,7 @@ def boot(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     )
 
 
-@check("packages.configured", title="No ROCm or driver package is half-installed", after=["disk.boot", "dkms.running-kernel", "repo.pin"], needs_gpu=False)
+@check("packages.configured", title="No ROCm or driver package is half-installed", after=["disk.boot", "dkms.running-kernel"], needs_gpu=False)
 def configured(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """dpkg leaves a package half-configured or unpacked when its script failed or a dependency is missing. Until it is mended, every
     later installation stops at it."""

@@ -58,9 +58,7 @@ def paths(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     with a distribution's codename is gone."""
     for source in amd_sources(facts):
         release = source.release
-        if source.product == "amdgpu" and release and release != "latest" and not matrix.has_driver_directory(release):
-            if matrix.is_newer_driver_than_known(release):
-                continue
+        if source.product == "amdgpu" and release and _never_a_driver(release) and not matrix.has_driver_directory(release):
             driver = matrix.driver_for(matrix.resolve(release) or release)
             directory = matrix.driver_directory(matrix.resolve(release) or release)
             yield Finding(
@@ -104,6 +102,11 @@ def paths(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                     _rewrite(facts, matrix),
                 ),
             )
+
+
+def _never_a_driver(release: str) -> bool:
+    """A ROCm number from 7.0 on: driver releases have numbers from 30 on since then, and 20 to 23 were the years before 5.5."""
+    return (7,) <= versions.components(release)[:1] < (20,)
 
 
 @check("repo.suite", title="AMD's repositories are those of this distribution", after=["repo.paths"], places=PLACES, needs_gpu=False)

@@ -39,7 +39,7 @@ def present(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     )
 
 
-@check("rocm_install.libraries", title="The ROCm libraries that PyTorch needs are there", after=["rocm_install.present"], docs=[remedies.PYTORCH])
+@check("rocm_install.libraries", title="The ROCm libraries that PyTorch needs are there", docs=[remedies.PYTORCH])
 def libraries(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """AMD's light wheels (.lw) carry no ROCm libraries and take them from the system. If libamdhip64 is nowhere, importing torch fails."""
     env = facts.torch_env
@@ -64,7 +64,7 @@ def libraries(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     )
 
 
-@check("rocm_install.run-time", title="The installed ROCm has its run time", after=["rocm_install.present"])
+@check("rocm_install.run-time", title="The installed ROCm has its run time")
 def run_time(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """An install with tools and without libamdhip64 or libhsa-runtime64 was installed in part or removed in part."""
     if real_installs(facts) or not known(lambda: facts.packages.rocm, ()):
@@ -85,7 +85,7 @@ def run_time(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     )
 
 
-@check("rocm_side_by_side.same", title="All paths lead to one ROCm", after=["rocm_install.present"])
+@check("rocm_side_by_side.same", title="All paths lead to one ROCm")
 def one_rocm(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """Several ROCm releases side by side are allowed. Trouble begins when PATH, ROCM_PATH, HIP_PATH and /opt/rocm lead to different ones,
     or when the loader's cache mixes two of them."""
@@ -121,6 +121,35 @@ def one_rocm(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 ),
             ),
         )
+
+
+@check("rocm_side_by_side.loader", title="The loader picks the libraries of the active ROCm")
+def loader_picks(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
+    """With several releases side by side, the loader's cache may list another one than /opt/rocm leads to: tools of the active release
+    then load libraries that lack their functions."""
+    active = facts.rocm.active
+    installs = real_installs(facts)
+    if active is None or len(installs) < 2:
+        return
+    for soname in ("libhsa-runtime64.so", "libamdhip64.so", "libamd_smi.so"):
+        cached = facts.loader.cached(soname)
+        owner = _owner(installs, facts.host.resolve(cached[0][1]) or cached[0][1]) if cached else None
+        if owner and owner != active.root:
+            yield Finding(
+                Status.WARN,
+                f"/opt/rocm leads to {active.root}, and the loader takes its libraries from {owner}",
+                "Programs of one release load libraries of the other: missing symbols and crashes follow.",
+                (Evidence("ldconfig -p", f"{cached[0][0]} => {cached[0][1]}"), Evidence("/opt/rocm", active.root)),
+                (
+                    Fix(
+                        f"Let /etc/ld.so.conf.d name /opt/rocm/lib (or {active.root}/lib) instead of {owner}/lib, then refresh the loader's cache",
+                        (("ldconfig",),),
+                        needs=("root",),
+                        verify=recheck("rocm_side_by_side.*"),
+                    ),
+                ),
+            )
+            return
 
 
 def _owner(installs: list[RocmInstall], path: str) -> str | None:

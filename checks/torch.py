@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from rocmdoctor import versions
 from rocmdoctor.checks import remedies
+from rocmdoctor.checks.environment import acts_as
 from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.checks.rocm_install import real_installs
 from rocmdoctor.engine import NotApplicable, check
@@ -99,16 +101,16 @@ def arch(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """Intersects what libtorch was compiled for (from version and index, by the matrix) with the targets that the wheel's rocBLAS files
     name (from RECORD): either can lack a target that the other has (rules.md 34). An override that is right for this GPU counts."""
     env, torch = rocm_torch(facts)
-    compiled = matrix.torch_gfx(torch.version, torch.rocm_release)
+    compiled = _compiled(matrix, torch)
     served, unserved = [], []
     for gpu in facts.gpus:
         if not gpu.gfx:
             continue
-        lacks = _lacks(gpu.gfx, torch, compiled)
+        lacks = _lacks(gpu.gfx, torch, compiled, gpu.klass == "apu")
         if lacks is None:
             continue
-        acts_as = _acts_as(facts, matrix, gpu)
-        if lacks and acts_as and not _lacks(acts_as, torch, compiled):
+        other = acts_as(facts, matrix, gpu)
+        if lacks and other and not _lacks(other, torch, compiled):
             lacks = ""
         (unserved if lacks else served).append((gpu, lacks))
     for gpu, lacks in unserved:
@@ -127,27 +129,29 @@ def arch(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         )
 
 
-def _lacks(gfx: str, torch: Torch, compiled: frozenset[str] | None) -> str | None:
-    """Why the wheel does not serve `gfx`: a sentence, "" when it does, None when nothing tells."""
-    blas = torch.gfx.get("rocblas", frozenset()) | torch.gfx_device
-    if not blas and not torch.library_gfx and compiled is None:
-        return None
-    if compiled is not None and gfx not in compiled and gfx not in torch.gfx_device:
+def _compiled(matrix: Matrix, torch: Torch) -> frozenset[str] | None:
+    """What libtorch was compiled for, None when unknown. A nightly has no row: its release has at least what the nightly had."""
+    exact = matrix.torch_gfx(torch.version, torch.rocm_release)
+    nightly = re.match(r"(\d+\.\d+\.\d+)(?:\.dev|a|b|rc)\d", torch.version)
+    if exact is not None or nightly is None:
+        return exact
+    return matrix.torch_gfx(f"{nightly.group(1)}+{torch.version.partition('+')[2]}", torch.rocm_release)
+
+
+def _lacks(gfx: str, torch: Torch, compiled: frozenset[str] | None, apu: bool | None = None) -> str | None:
+    """Why the wheel does not serve `gfx`: a sentence, "" when it does, None when nothing tells.
+
+    Device packages (rocm-sdk-device-gfxNNNN, or the older per-family libraries) decide where there are any; else libtorch's list and the
+    files of rocBLAS must both have the target."""
+    device = torch.covers(gfx, apu=apu)
+    if device is not None:
+        return "" if device else f"Its device packages are for {', '.join(sorted(torch.gfx_device))}."
+    if compiled is not None and gfx not in compiled:
         return "libtorch of this version and index was not compiled for it."
-    if blas and gfx not in blas:
-        return "Its rocBLAS files name other targets."
-    if not blas and torch.library_gfx and gfx not in torch.library_gfx and compiled is None:
+    files = torch.gfx.get("rocblas") or frozenset().union(*torch.gfx.values())
+    if files and gfx not in files:
         return "Its library files name other targets."
-    return ""
-
-
-def _acts_as(facts: Facts, matrix: Matrix, gpu: Gpu) -> str | None:
-    """The target that an override in force turns this GPU into, when the matrix calls that right for it."""
-    override = facts.environment.override_for(gpu.kfd_node)
-    if override is None or not override.gfx or not gpu.gfx:
-        return None
-    rule = matrix.override(gpu.gfx, override.value, rocm=known(lambda: facts.rocm_version, None))
-    return override.gfx if rule.verdict in ("ok", "noop") else None
+    return "" if files or compiled is not None else None
 
 
 def _override_fix(matrix: Matrix, gpu: Gpu, torch: Torch, compiled: frozenset[str] | None, facts: Facts) -> tuple[Fix, ...]:
@@ -235,11 +239,9 @@ def triton(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
 
 def _required_triton(env: PythonEnv) -> tuple[str, str | None] | None:
     """(name, version) of the triton package in torch's Requires-Dist; markers are ignored, Linux is all that is judged."""
-    import re
-
     dist = env.get("torch")
     for line in dist.requires if dist else ():
-        found = re.match(r"(triton|pytorch-triton-rocm|triton-rocm)\b\s*\(?\s*(?:[=~]=\s*([^\s;,)]+))?", line)
+        found = re.match(r"(pytorch-triton-rocm|triton-rocm|triton)(?![\w.-])\s*\(?\s*(?:[=~]=\s*([^\s;,)]+))?", line)
         if found:
             return found.group(1), found.group(2)
     return None

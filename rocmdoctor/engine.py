@@ -252,13 +252,13 @@ def judge(
             return (result(Status.SKIP, f"not judged: {cause[name]} failed", cause[name]),)
     if seconds <= 0:
         return (result(Status.ERROR, "not judged: the time for the whole run is over"),)
-    if profile and check.profiles is not None and profile not in check.profiles:
-        return (result(Status.SKIP, f"not part of the profile {profile}"),)
+    if check.profiles is not None and profile not in check.profiles:
+        return (result(Status.SKIP, f"only part of the profile {' and '.join(check.profiles)}"),)
     try:
         with _limit(seconds):
             if check.places != PLACES and facts.place.kind not in check.places:
                 return (result(Status.SKIP, f"does not apply to a host of the kind {facts.place.kind}"),)
-            if check.needs_gpu and not facts.gpus:
+            if check.needs_gpu and not facts.gpus and not (facts.place.kind == "wsl" and facts.place.has_dxg):
                 return (result(Status.SKIP, "there is no AMD GPU to judge"),)
             findings = tuple(check.function(facts, matrix))
     except UnknownFact as unknown:
