@@ -96,18 +96,20 @@ class RecordedHost:
 
     def _ask(self, path: str, content: bool = False) -> None:
         """Raise UnknownFact when the path was not captured."""
-        if self._unknown.paths and self._unknown.path(path) and (content or not self._denied_file(path)):
-            raise self._unknown_fact(path, f"{path} could not be captured in this snapshot")
+        if self._unknown.paths and self._unknown.path(path):
+            denied = self._denied_file(path)
+            if denied is None or (content and denied == path):
+                raise self._unknown_fact(path, f"{path} could not be captured in this snapshot")
 
-    def _denied_file(self, path: str) -> bool:
-        """Whether this is a file whose content was denied, or would lie below one. A file that is itself listed as unknown and
-        has an entry in nodes.json is such: its metadata is known, and that it is no folder."""
-        while path.strip("/"):
+    def _denied_file(self, path: str) -> str | None:
+        """The file whose content was denied that is this path, or lies on the way to it. A file that is itself listed as
+        unknown and has an entry in nodes.json is such: its metadata is known, and that it is no folder."""
+        while self._unknown.paths and path.strip("/"):
             entry = self._nodes.get(path)
             if entry is not None and entry.node.type == "file" and self._unknown.exactly(path):
-                return True
+                return path
             path = path.rpartition("/")[0]
-        return False
+        return None
 
     def _unknown_fact(self, question: str, otherwise: str) -> UnknownFact:
         """The reason that the recorder heard, else `otherwise`."""
@@ -125,7 +127,7 @@ class RecordedHost:
             self._ask(real, content)
         if self._captured is not None and not (self._captured.path(path) or self._captured.path(real)):
             raise self._not_captured(path, path)
-        if kind is None and self._unknown.paths and self._unknown.path(f"{real}/*"):
+        if kind is None and self._unknown.paths and self._unknown.path(f"{real}/*") and self._denied_file(real) is None:
             raise self._unknown_fact(path, f"{path} could not be captured in this snapshot")
         if kind == "other":
             raise UnknownFact(f"the snapshot has a device or FIFO in the place of {path}")
@@ -168,7 +170,7 @@ class RecordedHost:
         where, kind = self._tree.walk(path, True)
         self._ask(path)
         self._ask(where or "/")
-        if kind not in ("dir", None):
+        if kind not in ("dir", None) or self._denied_file(where) is not None:
             return ()
         names = self._listed(path.rstrip("/"), where, "*", captured=False)
         return tuple(sorted(names))
@@ -202,7 +204,9 @@ class RecordedHost:
             where, kind = self._tree.walk(folder or "/", True)
             self._ask(folder or "/")
             self._ask(where or "/")
-            return self._listed(folder, where, name, captured) if kind in ("dir", None) else ()
+            if kind not in ("dir", None) or self._denied_file(where) is not None:
+                return ()
+            return self._listed(folder, where, name, captured)
 
         return expand(pattern, names, lambda path: self._exists(path, captured))
 
@@ -215,7 +219,7 @@ class RecordedHost:
         real = where or "/"
         if kind is not None:
             return True
-        if any(self._unknown.path(p) and not self._denied_file(p) for p in {path, real}):
+        if any(self._unknown.path(p) and self._denied_file(p) is None for p in {path, real}):
             return True
         return not captured and self._captured is not None and not (self._captured.path(path) or self._captured.path(real))
 

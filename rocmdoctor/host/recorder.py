@@ -43,6 +43,7 @@ class Recorder:
         self.captured: dict[str, None] = {}
         self.unknown: dict[str, None] = {}
         self.reasons: dict[str, str] = {}
+        self._read: dict[str, bytes | None] = {}
         self._seen: dict[str, Node | None] = {"/": Node("dir", 0o755)}
 
     # identity ------------------------------------------------------------------------------------------------
@@ -166,14 +167,18 @@ class Recorder:
     def read_bytes(self, path: str, limit: int = 1 << 20) -> bytes | None:
         if not path.startswith("/"):
             return self.host.read_bytes(path, limit)
+        if path in self._read:
+            known = self._read[path]  # what a check has seen is what is written, however often the file changes
+            return None if known is None else known[:limit]
         data, where, _ = self._asked(path, lambda: self.host.read_bytes(path, limit))
-        if data is not None and keeps_content(where, data):
+        if data is None:
+            self._read[path] = None
+        elif keeps_content(where, data):
             kept = data
             if len(data) == limit < capture_list.LIMIT:
                 # Cut by this question; another one may want more.
                 kept = self.host.read_bytes(path, capture_list.LIMIT) or data
-            if len(kept) >= len(self.files.get(where, b"")):
-                self.files[where] = kept[: capture_list.LIMIT]
+            self._read[path] = self.files.setdefault(where, kept[: capture_list.LIMIT])
         return data
 
     def node(self, path: str, follow: bool = True) -> Node | None:
@@ -181,8 +186,9 @@ class Recorder:
             return self.host.node(path, follow)
         answer, where, _ = self._asked(path, lambda: self.host.node(path, follow), follow)
         if answer is not None:
+            if where not in self.asked:
+                self.nodes[where] = answer
             self.asked.add(where)
-            self.nodes[where] = answer
         return answer
 
     def resolve(self, path: str) -> str | None:
@@ -244,12 +250,14 @@ class Recorder:
 
     def open_result(self, path: str) -> str:
         answer, where, node = self._asked(path, lambda: self.host.open_result(path))
-        if node is not None:
+        if node is not None and where not in self.opened:
             self.nodes[where] = node
             self.opened[where] = answer
         return answer
 
     def filesystem(self, path: str) -> Filesystem | None:
+        if path in self.filesystems:
+            return self.filesystems[path]
         try:
             found = self.host.filesystem(path)
         except UnknownFact as exc:

@@ -24,6 +24,8 @@ _IPV4 = re.compile(r"(?<![\w.+~-])(\d{1,3}(?:\.\d{1,3}){3})(?![\w+~-]|\.\d)")
 _VERSION_BEFORE = re.compile(r"(?i)(?:version|ver|release|revision|firmware|fw|driver|bios|v)\.?[\s:=(\[\"']*$")
 _IPV6 = re.compile(r"(?<![\w:.])[0-9A-Fa-f]{1,4}:[0-9A-Fa-f:]{2,38}(?![\w:])")
 _HOME = r"(?P<lead>/home/)(?P<home>[^/\s:;,\"'\\*?<>|()\[\]{}]+)"
+_GROUP_COMPLAINT = re.compile(r"(?m)^([a-z_][\w-]{0,31})(?= is not member of )")
+"""What rocminfo says of the user who may not open the device nodes."""
 _LOCAL_HOST = re.compile(r"(?i)(?<=://)((?:[\w-]+\.)+(?:local|lan|internal|intranet|intra|corp|home\.arpa))(?![\w.-]*\w)")
 _JOURNAL = re.compile(r"(?m)^(\w{3} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)? |\d{4}-\d\d-\d\dT\S+ )([\w.-]+)(?= [^\s:\[]+(?:\[\d+\])?:)")
 _SERIAL_KEY = re.compile(
@@ -133,6 +135,8 @@ class Redactor:
         before = found.string[max(0, found.start() - 16) : found.start()]
         if max(parts) > 255 or parts[0] in (0, 127, 255) or _VERSION_BEFORE.search(before):
             return found.group()
+        if before.endswith("/") and not before.endswith("//"):
+            return found.group()  # a folder: https://repo.radeon.com/amdgpu/6.4.2.1/
         number = int(self._replacement("ipv4", text, "{}"))
         # TEST-NET-1 (RFC 5737), then the benchmark network (RFC 2544) when that is full.
         return f"192.0.2.{number}" if number < 255 else f"198.18.{number >> 8 & 255}.{number & 255}"
@@ -272,6 +276,8 @@ class Redactor:
         def output(text: str) -> str:
             if name in _PACKAGE_COMMANDS:
                 return text
+            if name == "rocminfo":
+                text = _GROUP_COMPLAINT.sub(lambda m: self.user_name(m.group(1)), text)
             if name == "journalctl":
                 text = _JOURNAL.sub(lambda m: m.group(1) + self._host(m.group(2)), text)
             return self.text(text, addresses=name in _ADDRESS_COMMANDS)

@@ -141,7 +141,10 @@ def _members(stream: _Gzip) -> dict[str, bytes | None]:
             elif kind == "x":
                 long_name, size = _pax(data, long_name)
             continue
-        name = _member_name(long_name if long_name is not None else name)
+        name = long_name if long_name is not None else name
+        if kind == "\0" and name.endswith("/"):
+            kind = "5"  # as tar wrote folders before POSIX
+        name = _member_name(name)
         stored = stored if size is None else size
         long_name = size = None
         if kind == "5":
@@ -174,8 +177,6 @@ def _header(block: bytes) -> tuple[str, str, int]:
     if block[257:263] == b"ustar\0" and (prefix := block[345:500].split(b"\0", 1)[0]):
         name = prefix + b"/" + name
     kind = chr(block[156])
-    if kind in "0\0" and name.endswith(b"/"):
-        kind = "5"
     raw = block[124:136]
     size = int.from_bytes(raw[1:], "big") if raw[0] == 0x80 else _octal(raw)
     return kind, name.decode("utf-8", "surrogateescape"), size

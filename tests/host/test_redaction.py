@@ -76,6 +76,7 @@ def test_replaced(text: str, wanted: str) -> None:
         "version: 6.16.13.0",
         "firmware version 4.19.0.5, driver 30.10.2.0",
         "libamdhip64.so.6.2.60200 rocm-6.2.0.1",
+        "deb https://repo.radeon.com/amdgpu/6.4.2.1/ubuntu noble main",
         "+rocm6.2 1:6.16.13.30300200-2278356.24.04",
         "signature: 2C:60:11:22:33:44:55:66:77:88:99:AA",
         "12:00:00 2024-08-02 std::string a::b ff:ff:ff:ff:ff:ff",
@@ -172,6 +173,8 @@ def test_commands() -> None:
     r = redactor()
     log = Command(("journalctl", "-k"), "/usr/bin/journalctl", 0, "Nov 30 12:00:00 vega kernel: Vega 20 at 10.0.0.1\n", "")
     assert r.command(log).stdout == "Nov 30 12:00:00 host2 kernel: Vega 20 at 192.0.2.1\n"
+    agents = Command(("rocminfo",), "/opt/rocm/bin/rocminfo", 1, 'ubuntu is not member of "render" group\n', "")
+    assert r.command(agents).stdout == 'user3 is not member of "render" group\n'
     rpm = Command(("rpm", "-qa"), "/usr/bin/rpm", 0, "rocm-core\t0\t6.2.0.60200\t66.el9\talice 10.0.0.1\n", "")
     assert r.command(rpm) == rpm
     python = Command(("/home/alice/venv/bin/python", "-c", "x"), "/home/alice/venv/bin/python", 1, "", "File /home/alice/x.py")
