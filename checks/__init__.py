@@ -27,6 +27,8 @@ MODULES = (
     "packages",
     "health",
     "tuning",
+    "deep",
+    "deep_hipcc",
 )
 """In order of layer: what stands lower in the stack is judged and reported first."""
 

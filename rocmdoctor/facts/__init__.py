@@ -15,6 +15,7 @@ from rocmdoctor.host import Host, UnknownFact, User
 if TYPE_CHECKING:
     from rocmdoctor.facts.access import Access
     from rocmdoctor.facts.components import Component
+    from rocmdoctor.facts.deep import HipRun, TorchRun
     from rocmdoctor.facts.dkms import Dkms
     from rocmdoctor.facts.environment import Environment
     from rocmdoctor.facts.firmware import Firmware
@@ -269,6 +270,30 @@ class Facts:
         from rocmdoctor.facts import frameworks
 
         return frameworks.gather(self.host, self.pythons)
+
+    # deep checks only: programs are run -----------------------------------------------------------------------
+
+    @cached_property
+    def torch_run(self) -> TorchRun:
+        """What the interpreter of `torch_env` does with its torch. Raises UnknownFact when there is none, or it was not run."""
+        from rocmdoctor.facts import deep
+
+        env = self.torch_env
+        if env is None:
+            raise UnknownFact("no PyTorch was found")
+        return deep.run_torch(self.host, env.executable)
+
+    @cached_property
+    def hip_run(self) -> HipRun | None:
+        """What the active ROCm's hipcc and its program do; None when it has no hipcc."""
+        from rocmdoctor.facts import deep
+
+        active = self.rocm.active
+        if active is None or "hipcc" not in active.tools:
+            return None
+        return deep.run_hip(self.host, f"{active.root}/bin/hipcc", deep.hip_targets(self))
+
+    # what follows from several ---------------------------------------------------------------------------------
 
     @cached_property
     def driver_release(self) -> str | None:

@@ -17,12 +17,12 @@ def listing(checks: Sequence[Check], width: int = 80) -> str:
     lines: list[str] = []
     column = min(max((len(c.id) for c in checks), default=0) + 2, 40)
     for check in checks:
-        lines += wrap(printable(check.title), width, " " * column, f"{printable(check.id):<{column}}")
+        lines += wrap(printable(check.title) + (" (only with --deep)" if check.deep else ""), width, " " * column, f"{printable(check.id):<{column}}")
     return "".join(f"{line}\n" for line in lines)
 
 
 def listing_json(checks: Sequence[Check]) -> str:
-    """The checks as a JSON list: id, area, title, after, docs, places, profiles (null: all), needs_gpu."""
+    """The checks as a JSON list: id, area, title, after, docs, places, profiles (null: all), needs_gpu, deep."""
     rows = [
         {
             "id": c.id,
@@ -33,6 +33,7 @@ def listing_json(checks: Sequence[Check]) -> str:
             "places": list(c.places),
             "profiles": None if c.profiles is None else list(c.profiles),
             "needs_gpu": c.needs_gpu,
+            "deep": c.deep,
         }
         for c in checks
     ]
@@ -58,7 +59,7 @@ def explain(check: Check, checks: Sequence[Check], width: int = 80) -> str:
     if check.profiles is not None:
         rows.append(("Profiles", ", ".join(check.profiles)))
     rows += [("See" if i == 0 else "", link) for i, link in enumerate(check.docs)]
-    rows.append(("Run it", f"rocmdoctor check -v --only {check.id}"))
+    rows.append(("Run it", f"rocmdoctor check -v {'--deep ' if check.deep else ''}--only {check.id}"))
     lines.append("")
     for label, text in rows:
         lines += wrap(printable(text), width, " " * 14, f"{label:<14}")
