@@ -356,6 +356,9 @@ def _judge(error: Exception) -> tuple[str, int]:
     if hasattr(error, "format_message"):  # a usage error of typer, whose classes have moved between its versions
         context = getattr(error, "ctx", None)
         command = context.command_path if context else "rocmdoctor"
-        return f"{error.format_message().strip().rstrip('.')} (see `{command} --help`)", USAGE
+        message = error.format_message().strip().rstrip(".")
+        if message.startswith("Usage:"):  # a group without a command answers with its whole help
+            message = "which command?"
+        return f"{message} (see `{command} --help`)", USAGE
     hint = "" if os.environ.get("ROCMDOCTOR_DEBUG") == "1" else "; ROCMDOCTOR_DEBUG=1 shows where"
     return f"internal error: {type(error).__name__}: {error}{hint}", BROKEN

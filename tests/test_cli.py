@@ -145,6 +145,8 @@ def test_sudo_is_for_those_who_are_not_root(layers: Layers, run: Callable[..., O
     [
         [],
         ["frob"],
+        ["matrix"],
+        ["matrix", "frob"],
         ["--frob"],
         ["check", "--frob"],
         ["check", "extra"],

@@ -108,7 +108,12 @@ class _Page:
             for status, one, many in COUNTED
             if (n := self.report.count(status)) or (status is Status.PASS)
         ]
+        if self.report.verdict == "healthy" and not self.verbose and (unknown := len(self.unknown())):
+            said.append(f"{unknown} not judged (-v says why)")
         return ", ".join(said)
+
+    def unknown(self) -> list[Result]:
+        return [r for r in self.having(Status.SKIP) if not r.because_of and r.detail.startswith(UNKNOWN)]
 
     # one result ----------------------------------------------------------------------------------------------
 
@@ -178,22 +183,20 @@ class _Page:
 
     def skips(self) -> Iterator[str]:
         """The checks that could not be judged, in one sentence. Those that do not apply to this host go without saying."""
-        if self.report.verdict == "no-amd-gpu":
+        if self.report.verdict in ("no-amd-gpu", "healthy"):
             return
         causes: dict[str, int] = {}
-        reasons: dict[str, None] = {}
-        unknown = 0
         for result in self.having(Status.SKIP):
             if result.because_of:
                 causes[result.because_of] = causes.get(result.because_of, 0) + 1
-            elif result.detail.startswith(UNKNOWN):
-                unknown += 1
-                reasons[printable(result.detail[len(UNKNOWN) :], 100).rstrip(".")] = None
+        unknown = self.unknown()
+        reasons = list(dict.fromkeys(printable(r.detail[len(UNKNOWN) :], 100).rstrip(".") for r in unknown))
         parts = [(n, f"because of {printable(cause)}") for cause, n in causes.items()]
         if unknown:
             more = ["..."] if len(reasons) > REASONS else []
-            parts.append((unknown, f"unknown ({'; '.join([*list(reasons)[:REASONS], *more])})"))
+            parts.append((len(unknown), f"as unknown ({'; '.join([*reasons[:REASONS], *more])})"))
         if parts:
             total = sum(n for n, _ in parts)
-            said = ", ".join(f"{n} {why}" for n, why in parts) if len(parts) > 1 else parts[0][1]
-            yield from wrap(f"{total} {'check' if total == 1 else 'checks'} skipped: {said}.", self.width)
+            many = f"{total} {'check' if total == 1 else 'checks'} skipped"
+            said = ": " + ", ".join(f"{n} {why}" for n, why in parts) if len(parts) > 1 else f" {parts[0][1]}"
+            yield from wrap(f"{many}{said}.", self.width)

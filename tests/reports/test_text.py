@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rocmdoctor.reports import text
 from rocmdoctor.results import Evidence, Finding, Fix, Result, Status
-from tests.reports.sample_reports import BROKEN, HEALTHY, KFD_ACCESS, NO_GPU, gpu, host, passed, report, skipped
+from tests.reports.sample_reports import BROKEN, HEALTHY, KFD_ACCESS, NO_GPU, OVERRIDE, gpu, host, passed, report, skipped
 
 
 def lines(*args: object, **options: object) -> list[str]:
@@ -47,8 +47,8 @@ def test_a_broken_host() -> None:
         "      Fix: Unset it where it is set:\n"
         "          unset HSA_OVERRIDE_GFX_VERSION\n"
         "\n"
-        "3 checks skipped: 2 because of permissions.kfd-access, 1 unknown (dmesg is not\n"
-        "readable).\n"
+        "3 checks skipped: 2 because of permissions.kfd-access, 1 as unknown (dmesg is\n"
+        "not readable).\n"
     )
 
 
@@ -147,8 +147,8 @@ def test_paths_stay_whole() -> None:
 
 def test_skips_are_counted_by_cause_and_reasons_are_bounded() -> None:
     skips = [skipped(f"repo.r{n}", f"unknown: reason {n}") for n in range(4)]
-    said = text.render(report(*skips))
-    assert said.endswith("4 checks skipped: unknown (reason 0; reason 1; ...).\n")
+    said = text.render(report(OVERRIDE, *skips))
+    assert said.endswith("4 checks skipped as unknown (reason 0; reason 1; ...).\n")
 
 
 def test_a_check_that_broke_is_shown() -> None:
@@ -156,6 +156,12 @@ def test_a_check_that_broke_is_shown() -> None:
     said = text.render(report(broke))
     assert "Not judged in full: 1 check broke, 0 checks passed." in said
     assert "ERROR Codenames fit [repo.codename]" in said and "KeyError" in said
+
+
+def test_a_healthy_host_counts_what_is_unknown() -> None:
+    one = report(passed("a.b", "t"), skipped("c.d", "unknown: dmesg is not readable"), skipped("e.f", "does not apply"))
+    assert lines(one)[-1] == "Healthy: 1 check passed, 1 not judged (-v says why)."
+    assert "skip  c.d: unknown: dmesg is not readable" in lines(one, verbose=True)
 
 
 def test_nothing_judged_is_not_healthy() -> None:
