@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from rocmdoctor.host import UnknownFact
-from rocmdoctor.host.snapshot_tree import MAX_LINKS, MAX_PATH, reason
+from rocmdoctor.host.snapshot_tree import MAX_LINKS, MAX_PATH, read_up_to, reason
 
 T = TypeVar("T")
 
@@ -208,18 +208,11 @@ def _acl(path: str) -> bytes:
 
 def read_all(fd: int, path: str, limit: int) -> bytes:
     """At most `limit` bytes; closes `fd`. Raises UnknownFact when reading fails (a sysfs attribute may answer EIO)."""
-    parts: list[bytes] = []
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise UnknownFact(f"{path} is not a regular file")
-        while limit > 0:
-            part = os.read(fd, min(limit, 1 << 20))
-            if not part:
-                break
-            parts.append(part)
-            limit -= len(part)
+        return read_up_to(fd, limit)
     except OSError as exc:
         raise UnknownFact(f"{path}: {reason(exc)}") from None
     finally:
         os.close(fd)
-    return b"".join(parts)

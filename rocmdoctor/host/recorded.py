@@ -14,9 +14,7 @@ from typing import Any
 
 from rocmdoctor.host import Command, Filesystem, HostError, Node, Scratch, Uname, UnknownFact, User
 from rocmdoctor.host import snapshot_shape as shape
-from rocmdoctor.host.binaries import may_be_placeholder
 from rocmdoctor.host.capture_patterns import NotCaptured, Patterns, is_wild
-from rocmdoctor.host.permission import READ_WRITE, allows
 from rocmdoctor.host.snapshot_tree import FolderSource, Kind, MemorySource, Source, Tree, reason
 
 
@@ -147,7 +145,11 @@ class RecordedHost:
         if kind != "file":
             raise UnknownFact(f"{path} is not a regular file")
         data = self._tree.content(where, limit)
-        if data is None or (not data and limit > 0 and may_be_placeholder(where)):
+        if not data and limit > 0:
+            from rocmdoctor.host.binaries import may_be_placeholder
+
+            if data is not None and not may_be_placeholder(where):
+                return data
             raise self._unknown_fact(path, f"the content of {path} was not captured in this snapshot")
         return data
 
@@ -234,6 +236,8 @@ class RecordedHost:
             return "EISDIR"
         if recorded is not None and not recorded.has_mode and kind != "file":
             raise UnknownFact(f"the mode of {path} was not captured in this snapshot")
+        from rocmdoctor.host.permission import READ_WRITE, allows
+
         parent = where
         while parent:
             parent = parent.rpartition("/")[0]

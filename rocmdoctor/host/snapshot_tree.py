@@ -107,16 +107,10 @@ class FolderSource:
         except (OSError, ValueError) as exc:
             raise UnknownFact(f"{path} of the snapshot cannot be read: {reason(exc)}") from None
         try:
-            if not stat.S_ISREG(os.fstat(fd).st_mode):
+            info = os.fstat(fd)
+            if not stat.S_ISREG(info.st_mode):
                 raise UnknownFact(f"{path} of the snapshot is no regular file")
-            parts: list[bytes] = []
-            while limit > 0:
-                part = os.read(fd, min(limit, 1 << 20))
-                if not part:
-                    break
-                parts.append(part)
-                limit -= len(part)
-            return b"".join(parts)
+            return read_up_to(fd, min(limit, info.st_size))
         except OSError as exc:
             raise UnknownFact(f"{path} of the snapshot cannot be read: {reason(exc)}") from None
         finally:
@@ -127,6 +121,20 @@ class FolderSource:
             return os.readlink(self._root + path)
         except (OSError, ValueError) as exc:
             raise UnknownFact(f"link {path} of the snapshot cannot be read: {reason(exc)}") from None
+
+
+def read_up_to(fd: int, limit: int) -> bytes:
+    """At most `limit` bytes. Raises OSError."""
+    parts: list[bytes] = []
+    size = 1 << 14  # a larger buffer costs more than most files take to read
+    while limit > 0:
+        part = os.read(fd, min(limit, size))
+        if not part:
+            break
+        parts.append(part)
+        limit -= len(part)
+        size = 1 << 20
+    return b"".join(parts)
 
 
 def reason(exc: Exception) -> str:
