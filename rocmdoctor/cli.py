@@ -18,14 +18,13 @@ import typer
 from typer.core import TyperGroup
 
 from rocmdoctor import __version__
+from rocmdoctor.terminal import colors, complain, emit, width
 
 if TYPE_CHECKING:
     from rocmdoctor.host import Host
     from rocmdoctor.results import Report
 
 OK, FAILED, USAGE, BROKEN, INTERRUPTED = 0, 1, 2, 3, 130
-MAX_WIDTH = 100
-"""Columns used of a wider terminal: longer lines of prose read badly."""
 WRONG_INPUT = (
     ("rocmdoctor.engine", "UnknownCheck"),
     ("rocmdoctor.host", "HostError"),
@@ -147,8 +146,8 @@ def check(
             report,
             verbose=verbose,
             quiet=quiet,
-            color=_color(no_color),
-            width=_width(),
+            color=colors(no_color),
+            width=width(),
             as_root=host.user.uid == 0 if snapshot else os.geteuid() == 0,
         )
         emit(page)
@@ -190,8 +189,8 @@ def list_checks(format: Annotated[CatalogFormat, typer.Option("--format", help="
         emit(catalog_page.render(checks))
         return OK
     # a line for each check where it goes to a program
-    width = _width() if sys.stdout.isatty() else sys.maxsize
-    emit(catalog.listing_json(checks) if format == "json" else catalog.listing(checks, width))
+    columns = width() if sys.stdout.isatty() else sys.maxsize
+    emit(catalog.listing_json(checks) if format == "json" else catalog.listing(checks, columns))
     return OK
 
 
@@ -202,7 +201,7 @@ def explain(check: Annotated[str, typer.Argument(metavar="CHECK-ID", help="An id
     from rocmdoctor.reports import catalog
 
     checks = _all_checks()
-    pages = (catalog.explain(c, checks, _width()) for c in engine.select(checks, (check,)))
+    pages = (catalog.explain(c, checks, width()) for c in engine.select(checks, (check,)))
     emit("\n".join(pages))
     return OK
 
@@ -271,39 +270,6 @@ def _status(report: Report, fail_on: str) -> int:
     if report.count(Status.ERROR):
         return BROKEN
     return FAILED if report.count(Status.FAIL) or (fail_on == "warn" and report.count(Status.WARN)) else OK
-
-
-def _color(refused: bool) -> bool:
-    """Colours only for a terminal that has them, and that nobody asked to be without (https://no-color.org)."""
-    return not refused and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb" and sys.stdout.isatty()
-
-
-def _width() -> int:
-    if not sys.stdout.isatty():
-        return 80
-    import shutil
-
-    return min(shutil.get_terminal_size().columns, MAX_WIDTH)
-
-
-def emit(text: str) -> None:
-    """Write data to standard output. A reader that has gone (`| head`) is no error and changes no exit status."""
-    stream = sys.stdout
-    try:
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
-        stream.write(text)
-        stream.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-def complain(text: str) -> None:
-    """One line on standard error, whatever the text contains."""
-    from rocmdoctor.reports.printable import printable
-
-    with contextlib.suppress(OSError):
-        print(f"rocmdoctor: {printable(text)}", file=sys.stderr)
 
 
 # from exceptions to exit status ----------------------------------------------------------------------------------

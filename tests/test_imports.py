@@ -30,10 +30,25 @@ MAY_IMPORT: dict[str, set[str]] = {
     "engine": {"host", "facts", "matrix", "checks", "plugins"},
     "checks": {"host", "facts", "matrix", "engine"},
     "examination": {"host", "facts", "matrix", "engine"},
-    "reports": {"host", "engine"},  # of the host the redaction
+    "stack": {"host", "facts", "matrix"},
+    "reports": {"host", "engine", "stack"},  # of the host the redaction
     "plan": {"host", "facts", "matrix"},
     "matrix.commands": {"matrix", "reports"},
-    "cli": {"host", "facts", "matrix", "matrix.commands", "engine", "checks", "examination", "baseline", "reports", "plan"},
+    "terminal": {"reports"},
+    "cli": {
+        "terminal",
+        "host",
+        "facts",
+        "matrix",
+        "matrix.commands",
+        "engine",
+        "checks",
+        "examination",
+        "baseline",
+        "stack",
+        "reports",
+        "plan",
+    },
     "__main__": {"cli"},
 }
 """Layer -> the layers it may import. The engine and the checks know each other: the registry is the engine's."""
