@@ -30,7 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "engine": {"host", "facts", "matrix", "checks", "plugins"},
     "checks": {"host", "facts", "matrix", "engine"},
     "examination": {"host", "facts", "matrix", "engine"},
-    "stack": {"host", "facts", "matrix"},
+    "stack": {"host", "facts", "matrix", "engine", "examination"},
     "reports": {"host", "engine", "stack"},  # of the host the redaction
     "plan": {"host", "facts", "matrix"},
     "matrix.commands": {"matrix", "reports"},
