@@ -50,6 +50,7 @@ def test_listing_json() -> None:
         "places": ["bare-metal", "vm"],
         "profiles": ["node"],
         "needs_gpu": True,
+        "deep": False,
     }
 
 
