@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rocmdoctor.host import UnknownFact
-from rocmdoctor.results import Finding, Result, Status
+from rocmdoctor.results import Finding, Result, Status, misshapen
 
 if TYPE_CHECKING:
     from rocmdoctor.facts import Facts
@@ -37,8 +36,7 @@ class NotApplicable(Exception):
     """Raised by a check that has nothing to judge on this host: a `skip` that says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(NamedTuple):
     """A registered check. `why` is its docstring; `places` are the environments it judges; `profiles` None means every profile.
 
     `deep`: it starts programs that use the GPU, and is part of a run only when that was asked for.
@@ -87,6 +85,8 @@ def check(
     """
 
     def register(function: CheckFunction) -> CheckFunction:
+        if not all(id.split(".")) or "." not in id or any(c.isspace() for c in id):
+            raise ValueError(f"the id {id!r} is not of the form area.name")
         if id in _registry:
             raise ValueError(f"check {id} is registered twice")
         _registry[id] = Check(
@@ -114,25 +114,56 @@ def all_checks() -> tuple[Check, ...]:
 
 
 def plugin_checks() -> tuple[tuple[Check, ...], tuple[Result, ...]]:
-    """Checks of the entry-point group `rocmdoctor.checks`, and one error result for each plug-in that fails to import."""
+    """Checks of the entry-point group `rocmdoctor.checks`, and one error result for each plug-in that is broken.
+
+    It fails to import, or what its checks come after does not exist. Such a plug-in leaves nothing in the registry.
+    """
     from rocmdoctor import plugins
 
-    before = len(_registry)
-    broken: list[Result] = []
+    placed = tuple(_registry.values())
+    before = len(placed)
+    errors: dict[str, BaseException] = {}
+    waiting: dict[str, tuple[Check, ...]] = {}
     for name, load in plugins.entry_points():
+        known = len(_registry)
         try:
             load()
-        except Exception as error:
-            broken.append(
-                Result(
-                    f"plugin.{name}",
-                    "plugin",
-                    Status.ERROR,
-                    f"The plug-in {name} could not be loaded",
-                    f"{type(error).__name__}: {error}",
-                )
-            )
+        except (Exception, SystemExit) as error:
+            errors[name] = error
+            _forget(tuple(_registry.values())[known:])
+        else:
+            waiting[name] = tuple(_registry.values())[known:]
+    # A plug-in may come after another's checks, whichever was loaded first.
+    while waiting:
+        refused: dict[str, BaseException] = {}
+        for name, own in waiting.items():
+            try:
+                in_order(placed + own)
+            except ValueError as error:
+                refused[name] = error
+            else:
+                placed += own
+        if len(refused) == len(waiting):
+            errors |= refused
+            _forget([c for own in waiting.values() for c in own])
+            break
+        waiting = {name: waiting[name] for name in refused}
+    broken = (
+        Result(
+            f"plugin.{name}",
+            "plugin",
+            Status.ERROR,
+            f"The plug-in {name} could not be loaded",
+            f"{type(errors[name]).__name__}: {errors[name]}",
+        )
+        for name in sorted(errors)
+    )
     return tuple(_registry.values())[before:], tuple(broken)
+
+
+def _forget(checks: Iterable[Check]) -> None:
+    for check in checks:
+        del _registry[check.id]
 
 
 def select(
@@ -261,13 +292,16 @@ def judge(
             if check.needs_gpu and not facts.gpus and not (facts.place.kind == "wsl" and facts.place.has_dxg):
                 return (result(Status.SKIP, "there is no AMD GPU to judge"),)
             findings = tuple(check.function(facts, matrix))
+        for finding in findings:
+            if fault := misshapen(finding):
+                raise TypeError(fault)
     except UnknownFact as unknown:
         return (result(Status.SKIP, f"unknown: {unknown}"),)
     except NotApplicable as reason:
         return (result(Status.SKIP, str(reason)),)
     except _TimeUp:
         return (result(Status.ERROR, f"the check took longer than {seconds:.0f} s and was stopped"),)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return (result(Status.ERROR, f"the check broke: {type(error).__name__}: {error}{_where(error)}"),)
     took = time.monotonic() - start
     return tuple(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 
 class Status(str, Enum):
@@ -17,16 +17,14 @@ class Status(str, Enum):
     ERROR = "error"
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(NamedTuple):
     """Where a fact was read (a path or a command line) and what it said."""
 
     source: str
     value: str
 
 
-@dataclass(frozen=True, slots=True)
-class Fix:
+class Fix(NamedTuple):
     """A remedy as data. `commands` are argv tuples; a fix without commands is advice in its title.
 
     `needs`: any of root, network, relogin, reboot. `automatic`: `rocmdoctor fix` may apply it. `verify`: the
@@ -40,8 +38,7 @@ class Fix:
     verify: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """One thing that is wrong (FAIL) or deserves notice (WARN)."""
 
     status: Status
@@ -50,6 +47,33 @@ class Finding:
     evidence: tuple[Evidence, ...] = ()
     fixes: tuple[Fix, ...] = ()
     docs: tuple[str, ...] = ()
+
+
+def misshapen(yielded: Any) -> str | None:
+    """What is wrong with the shape of what a check yielded, or None: a plug-in may yield what no report can be made of."""
+    if not isinstance(yielded, Finding):
+        return f"it yielded a {type(yielded).__name__} where a Finding belongs"
+    found: Any = yielded
+    if found.status is not Status.WARN and found.status is not Status.FAIL:
+        return "the status of its finding is neither Status.WARN nor Status.FAIL"
+    if not _texts(found.title, found.detail):
+        return "title and detail of its finding must be texts"
+    for name, kind in (("evidence", Evidence), ("fixes", Fix), ("docs", str)):
+        values = getattr(found, name)
+        if not isinstance(values, tuple) or not all(isinstance(v, kind) for v in values):
+            return f"`{name}` of its finding must be a tuple of {kind.__name__}"
+    if not all(_texts(e.source, e.value) for e in found.evidence):
+        return "source and value of its evidence must be texts"
+    for fix in found.fixes:
+        if not all(isinstance(argv, tuple) and argv for argv in fix.commands) or not isinstance(fix.verify, tuple):
+            return "a command of its fix must be a tuple of words"
+        if not _texts(fix.title, *fix.needs, *fix.verify, *(word for argv in fix.commands for word in argv)):
+            return "title, needs and the words of commands of its fix must be texts"
+    return None
+
+
+def _texts(*values: object) -> bool:
+    return all(isinstance(v, str) for v in values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +96,7 @@ class Result:
         return {Status.FAIL: "error", Status.WARN: "warning", Status.ERROR: "error"}.get(self.status, "info")
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(NamedTuple):
     """Everything a renderer needs: pure data, JSON-ready in `host`, plus the results in order of layer."""
 
     host: dict[str, Any]

@@ -66,7 +66,9 @@ def _check(check: Check) -> Iterator[str]:
     if check.places != PLACES:
         rows.append(f"Only on hosts of the kind {_listed(list(check.places))}.")
     if check.profiles is not None:
-        rows.append(f"With a profile given, only in {_listed(list(check.profiles))}.")
+        rows.append(f"Only with `--profile` {_listed(list(check.profiles))}.")
+    if check.deep:
+        rows.append("Only with `--deep`: it starts programs on the GPU.")
     if not check.needs_gpu:
         rows.append("Judged on hosts without an AMD GPU too.")
     rows += [f"See <{link}>" if _plain(link) else f"See {code_span(link)}" for link in check.docs]
