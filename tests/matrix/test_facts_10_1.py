@@ -10,7 +10,6 @@ import pytest
 
 from rocmdoctor import versions
 from rocmdoctor.matrix import Matrix, Verdict
-
 from tests.matrix.facts_files import facts, needs_facts
 
 pytestmark = needs_facts
@@ -29,7 +28,7 @@ def each(name: str, releases: list[str]) -> list[Any]:
 
 
 def systems(cells: list[str]) -> Iterator[tuple[str, str, str | None]]:
-    """"Ubuntu 24.04.5 (HWE 7.0)" is (ubuntu, 24.04.5, 7.0); "RHEL 10.2, 9.8" names two."""
+    """ "Ubuntu 24.04.5 (HWE 7.0)" is (ubuntu, 24.04.5, 7.0); "RHEL 10.2, 9.8" names two."""
     for cell in cells:
         name, rest = re.match(r"([A-Za-z ]+?) (\d.*)", cell).groups()  # type: ignore[union-attr]
         kernel = re.search(r"\((?:GA|HWE|OEM) ([\d.]+)\)", rest)
@@ -85,9 +84,7 @@ def test_drivers(matrix: Matrix, rocm: str, table: str) -> None:
             verdict = matrix.driver(rocm, driver.version, family=table.lower()).verdict
             if any(versions.key(driver.version) == versions.key(d) for d in listed):
                 assert verdict is Verdict.SUPPORTED, driver.version
-            elif not listed:
-                assert verdict is Verdict.UNSUPPORTED, driver.version
-            elif rocm == "10.1.0" and driver.version != "30.30.4":
+            elif not listed or (rocm == "10.1.0" and driver.version != "30.30.4"):
                 assert verdict is Verdict.UNSUPPORTED, driver.version
     for driver in listed:
         assert matrix.driver(rocm, driver, family=table.lower()).verdict is Verdict.SUPPORTED
@@ -112,7 +109,8 @@ def test_python_and_frameworks(matrix: Matrix) -> None:
         own = next(
             r
             for r in release.frameworks.rows
-            if (r.name, list(r.versions)) == (row["name"], row["versions"]) and (list(r.gfx) == row["gfx"] if isinstance(row["gfx"], list) else not r.gfx)
+            if (r.name, list(r.versions)) == (row["name"], row["versions"])
+            and (list(r.gfx) == row["gfx"] if isinstance(row["gfx"], list) else not r.gfx)
         )
         assert list(own.python) == row["python"] and own.note == row.get("note")
         assert set(row["versions"]) <= set(release.frameworks.versions[row["name"]] or ())
@@ -133,7 +131,11 @@ def test_wsl_products(matrix: Matrix) -> None:
 
 def test_recipe_of_10_1(matrix: Matrix) -> None:
     install, driver = RELEASES["10.1.0"]["install"], RELEASES["10.1.0"]["driver_install"]
-    for version, codename, directory in (("26.04", "resolute", "ubuntu2604"), ("24.04", "noble", "ubuntu2404"), ("22.04", "jammy", "ubuntu2204")):
+    for version, codename, directory in (
+        ("26.04", "resolute", "ubuntu2604"),
+        ("24.04", "noble", "ubuntu2404"),
+        ("22.04", "jammy", "ubuntu2204"),
+    ):
         recipe = matrix.recipe("10.1.0", "ubuntu", version)
         assert recipe is not None and recipe.driver_repo is not None
         assert recipe.rocm_repo.path == install["apt"]["sources_file"]

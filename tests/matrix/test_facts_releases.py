@@ -10,7 +10,6 @@ import pytest
 
 from rocmdoctor import versions
 from rocmdoctor.matrix import Matrix, Verdict
-
 from tests.matrix.facts_files import facts, needs_facts
 
 pytestmark = needs_facts
@@ -18,7 +17,15 @@ pytestmark = needs_facts
 RELEASES: dict[str, Any] = facts("rocm_releases.yaml").get("releases", {})
 SUPPORTED = {"supported": Verdict.SUPPORTED, "preview": Verdict.SUPPORTED, "deprecated": Verdict.DEPRECATED}
 VERDICT = {**SUPPORTED, "unsupported": Verdict.UNSUPPORTED, "unknown": Verdict.UNKNOWN}
-IDS = {"Ubuntu": "ubuntu", "RHEL": "rhel", "SLES": "sles", "Debian": "debian", "Oracle Linux": "ol", "Rocky": "rocky", "Azure Linux": "azurelinux"}
+IDS = {
+    "Ubuntu": "ubuntu",
+    "RHEL": "rhel",
+    "SLES": "sles",
+    "Debian": "debian",
+    "Oracle Linux": "ol",
+    "Rocky": "rocky",
+    "Azure Linux": "azurelinux",
+}
 AMD_SPELLING = {"4.18-513": "4.18.0-513"}
 """Kernels that AMD printed in a form that no uname -r has."""
 
@@ -43,7 +50,10 @@ def gpu_rows() -> list[Any]:
 
 def driver_rows() -> list[Any]:
     return [
-        pytest.param(v, row, id=f"{v}-{i}") for v, release in RELEASES.items() for i, row in enumerate(release["drivers"]) if row["driver"]
+        pytest.param(v, row, id=f"{v}-{i}")
+        for v, release in RELEASES.items()
+        for i, row in enumerate(release["drivers"])
+        if row["driver"]
     ]
 
 
@@ -78,25 +88,25 @@ def board_for(limit: str | None, release: Any) -> dict[str, str]:
 @pytest.mark.parametrize(("rocm", "row"), os_rows())
 def test_operating_system(matrix: Matrix, rocm: str, row: Any) -> None:
     board = board_for(row.get("gpu_limits"), RELEASES[rocm])
-    answer = matrix.os(rocm, row["id"], row["point"], **board)  # type: ignore[arg-type]
+    answer = matrix.os(rocm, row["id"], row["point"], **board)
     assert answer.verdict is VERDICT[row["status"]], answer
     assert answer.source
     if row["status"] != "unsupported":
-        assert matrix.os(rocm, row["id"], row["version"], **board).verdict is Verdict.SUPPORTED  # type: ignore[arg-type]
+        assert matrix.os(rocm, row["id"], row["version"], **board).verdict is Verdict.SUPPORTED
 
 
 @pytest.mark.parametrize(("rocm", "row"), [p for p in os_rows() if p.values[1]["status"] != "unsupported"])
 def test_kernels(matrix: Matrix, rocm: str, row: Any) -> None:
     board = board_for(row.get("gpu_limits"), RELEASES[rocm])
     if row["kernels"] == "unknown":
-        assert matrix.kernel(rocm, row["id"], row["point"], "9.9.9-1-generic", **board).verdict is Verdict.UNKNOWN  # type: ignore[arg-type]
+        assert matrix.kernel(rocm, row["id"], row["point"], "9.9.9-1-generic", **board).verdict is Verdict.UNKNOWN
         return
     for kernel in row["kernels"]:
         running = AMD_SPELLING.get(kernel, kernel)
         running += "-44-generic" if running.count("-") == 0 and running.count(".") > 1 else ".0-44-generic"
-        answer = matrix.kernel(rocm, row["id"], row["point"], running, **board)  # type: ignore[arg-type]
+        answer = matrix.kernel(rocm, row["id"], row["point"], running, **board)
         assert answer.verdict is Verdict.SUPPORTED, answer
-        other = matrix.kernel(rocm, row["id"], row["point"], "2.6.32-431.el6", **board)  # type: ignore[arg-type]
+        other = matrix.kernel(rocm, row["id"], row["point"], "2.6.32-431.el6", **board)
         assert other.verdict in (Verdict.UNSUPPORTED, Verdict.UNKNOWN)
         if not row.get("kernel_note") and not row.get("confidence"):
             assert other.verdict is Verdict.UNSUPPORTED, other
@@ -144,7 +154,9 @@ def limited_systems(text: str) -> Iterator[tuple[str, str]]:
     """(id, version) pairs that a GPU row's limit names, "RHEL 9.6, 9.4" and "Oracle Linux" (no version: "") included."""
     current = ""
     for part in re.split(r",| and | or ", text):
-        found = re.search(r"(Ubuntu|RHEL|SLES|Debian|Oracle Linux|Rocky|Azure Linux)?\s*(15 SP\d|\d+(?:\.\d+)*)?\s*(?:only)?$", part.strip())
+        found = re.search(
+            r"(Ubuntu|RHEL|SLES|Debian|Oracle Linux|Rocky|Azure Linux)?\s*(15 SP\d|\d+(?:\.\d+)*)?\s*(?:only)?$", part.strip()
+        )
         if found and (found.group(1) or found.group(2)):
             current = IDS[found.group(1)] if found.group(1) else current
             yield current, found.group(2) or ""
@@ -257,19 +269,23 @@ def test_driver_numbers(matrix: Matrix) -> None:
     for rocm, driver in numbering["pairs"].items():
         release = matrix.release(rocm)
         known = (release.drivers.released_with if release else None) or matrix.driver_for(rocm)
-        assert known and versions.key(known) == versions.key(driver.split()[0]) or rocm == "7.14.0", rocm
+        assert (known and versions.key(known) == versions.key(driver.split()[0])) or rocm == "7.14.0", rocm
     assert matrix.driver_release_of_module("6.14.14-2222715") == "30.10.2"
     assert matrix.driver_release_of_module("6.14.14-2204008") == "30.10.0"
     assert matrix.driver_release_of_module("6.12.12-2133686") == "6.4.0"
     assert matrix.driver_release_of_module("6.19.14") == "31.40"
 
 
-@pytest.mark.parametrize("row", facts("rocm_releases.yaml").get("glibc", {}).get("rows", []), ids=lambda r: f"{r['id']}-{r['version']}")
+@pytest.mark.parametrize(
+    "row", facts("rocm_releases.yaml").get("glibc", {}).get("rows", []), ids=lambda r: f"{r['id']}-{r['version']}"
+)
 def test_glibc(matrix: Matrix, row: Any) -> None:
     assert matrix.glibc(row["id"], row["version"]) == row["glibc"]
 
 
-@pytest.mark.parametrize("row", facts("rocm_releases.yaml").get("driver_table_latest", {}).get("rows", []), ids=lambda r: str(r["driver"]))
+@pytest.mark.parametrize(
+    "row", facts("rocm_releases.yaml").get("driver_table_latest", {}).get("rows", []), ids=lambda r: str(r["driver"])
+)
 def test_cross_table(matrix: Matrix, row: Any) -> None:
     own = next(w for w in matrix.driver_windows.rows if w.driver == row["driver"])
     assert list(own.userspace) == row["userspace"]

@@ -9,7 +9,6 @@ import pytest
 
 from rocmdoctor import versions
 from rocmdoctor.matrix import Matrix
-
 from tests.matrix.facts_files import facts, needs_facts
 
 pytestmark = needs_facts
@@ -78,7 +77,12 @@ def test_newest_torch_of_an_index(matrix: Matrix, index: str) -> None:
     newest = matrix.official_indexes[index][-1]
     own = matrix.torch_release(newest)
     assert own is not None
-    assert (newest, own.torchvision, own.torchaudio, list(own.cpython)) == (row["torch"], row["torchvision"], row["torchaudio"], row["cpython"])
+    assert (newest, own.torchvision, own.torchaudio, list(own.cpython)) == (
+        row["torch"],
+        row["torchvision"],
+        row["torchaudio"],
+        row["cpython"],
+    )
 
 
 def test_amd_folders(matrix: Matrix) -> None:
