@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
+from rocmdoctor.reports.printable import printable
 from rocmdoctor.reports.text import UNKNOWN
 from rocmdoctor.results import Report, Result, Status
 
@@ -52,4 +53,4 @@ def headline(report: Report) -> str:
 
 
 def _said(result: Result) -> str:
-    return f"check {result.id} broke" if result.status is Status.ERROR else result.title
+    return f"check {result.id} broke" if result.status is Status.ERROR else printable(result.title).strip() or result.id

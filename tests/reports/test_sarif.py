@@ -99,7 +99,7 @@ def test_failures_and_warnings_are_results() -> None:
 
 def test_what_concerns_the_doctor_is_a_notification() -> None:
     broke = Result("repo.suite", "repo", Status.ERROR, "Suites fit", "the check broke: KeyError")
-    one = replace(report(broke, skipped("a.b", "unknown: no permission"), skipped("c.d", "does not apply")), notices=("Old.",))
+    one = report(broke, skipped("a.b", "unknown: no permission"), skipped("c.d", "does not apply"), notices=("Old.",))
     only = run(one)
     (invocation,) = only["invocations"]
     assert invocation["executionSuccessful"] is False and only["results"] == []
