@@ -235,7 +235,8 @@ class LiveHost:
     def open_result(self, path: str) -> str:
         """Opens the GPU's device nodes for the user of this process; for anyone and anything else the mode and the ACL tell.
 
-        A device node is opened and closed, never read: `cat /dev/kfd` fails on healthy hosts (rules.md 24).
+        A device node is opened and closed, never read: `cat /dev/kfd` fails on healthy hosts. The card nodes are not opened:
+        who opens one when nobody is DRM master becomes it (drm_master_open), and a display server that starts would fail.
         """
         self._ask(path)
         info = self._files.stat(path, True)
@@ -243,7 +244,7 @@ class LiveHost:
             return "ENOENT"
         real = self._files.resolve(path) or path
         mine = not self._foreign and self.user == self._process_user
-        if mine and stat.S_ISCHR(info.st_mode) and (real == "/dev/kfd" or real.startswith("/dev/dri/")):
+        if mine and stat.S_ISCHR(info.st_mode) and (real == "/dev/kfd" or real.startswith("/dev/dri/renderD")):
             try:
                 os.close(os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY))
             except OSError as exc:

@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 from collections.abc import Callable
+from itertools import islice
 from typing import Protocol, TypeVar
 
 from rocmdoctor.host import UnknownFact
@@ -74,7 +75,7 @@ class MachineFiles:
 
     def names(self, path: str) -> list[str]:
         empty: list[str] = []
-        return answer(path, lambda: os.listdir(path), empty)
+        return answer(path, lambda: _listed(path, path), empty)
 
     def open(self, path: str) -> int | None:
         # Looked at before it is opened: opening some devices has effects.
@@ -168,7 +169,7 @@ class RootedFiles:
         def listed(fd: int, _: str) -> list[str]:
             folder = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=fd)
             try:
-                return os.listdir(folder)
+                return _listed(folder, path)
             finally:
                 os.close(folder)
 
@@ -188,6 +189,14 @@ class RootedFiles:
 
     def statvfs(self, path: str) -> os.statvfs_result | None:
         return self._walk(path, True, lambda fd, _: os.fstatvfs(fd), None)
+
+
+def _listed(folder: str | int, path: str) -> list[str]:
+    with os.scandir(folder) as entries:
+        names = [entry.name for entry in islice(entries, MAX_NAMES + 1)]
+    if len(names) > MAX_NAMES:
+        raise UnknownFact(f"{path} has more than {MAX_NAMES} names")
+    return names
 
 
 def _is_regular(path: str, mode: int) -> bool:

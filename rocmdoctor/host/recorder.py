@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import replace
 from typing import TypeVar
 
 from rocmdoctor.host import Command, Filesystem, Host, Node, Scratch, Uname, UnknownFact, User, capture_list
@@ -20,6 +19,8 @@ from rocmdoctor.host.snapshot_tree import MAX_LINKS
 
 T = TypeVar("T")
 
+MAX_LISTING = 20_000
+"""Names of one folder; a larger one is unknown in the snapshot, which has bounds of its own."""
 COMMAND_TIMEOUT = 15.0
 """Seconds for each command of the capture list."""
 
@@ -204,6 +205,9 @@ class Recorder:
             where, node = self._trace(path)
         except UnknownFact:
             where, node = path, None
+        if len(names) > MAX_LISTING:
+            self.unknown[f"{glob_escape(where.rstrip('/'))}/*"] = None
+            return names
         if node is None or node.type == "dir":
             for name in names:
                 self._found(f"{where.rstrip('/')}/{name}")
@@ -281,7 +285,7 @@ class Recorder:
             if not isinstance(exc, NotCaptured):
                 self.unknown[name] = None
             raise
-        self.commands[key] = replace(command, argv=key)
+        self.commands[key] = command._replace(argv=key)
         self.captured[name] = None
         return command
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from rocmdoctor.host import HostError, UnknownFact, User
+from rocmdoctor.host import HostError, UnknownFact, User, machine_files
 from rocmdoctor.host.live import LiveHost
 
 
@@ -52,7 +52,7 @@ def test_three_states(host: LiveHost, tmp_path: Path, monkeypatch: pytest.Monkey
     for name, question in (
         ("open", host.read),
         ("stat", host.node),
-        ("listdir", host.names),
+        ("scandir", host.names),
         ("readlink", host.node),
         ("stat", host.open_result),
     ):
@@ -65,7 +65,7 @@ def test_three_states(host: LiveHost, tmp_path: Path, monkeypatch: pytest.Monkey
                 if name == "readlink":
                     host.node(str(link), follow=False)
                 else:
-                    question(str(tmp_path if name == "listdir" else file))
+                    question(str(tmp_path if name == "scandir" else file))
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
@@ -130,6 +130,15 @@ def test_hidden_names(host: LiveHost, tmp_path: Path) -> None:
     assert host.glob(f"{tmp_path}/*") == (f"{tmp_path}/a[b", f"{tmp_path}/lib") and len(host.glob(f"{tmp_path}/.*")) == 1
 
 
+def test_a_folder_without_end_is_unknown(host: LiveHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine_files, "MAX_NAMES", 3)
+    for number in range(4):
+        (tmp_path / str(number)).touch()
+    for machine, path in ((host, str(tmp_path)), (LiveHost(str(tmp_path)), "/")):
+        with pytest.raises(UnknownFact, match="more than 3"):
+            machine.names(path)
+
+
 def test_filesystems(host: LiveHost, tmp_path: Path) -> None:
     root = host.filesystem("/")
     assert root is not None and root.size >= root.free >= 0
@@ -168,6 +177,8 @@ def test_device_nodes_are_opened(host: LiveHost, monkeypatch: pytest.MonkeyPatch
     )
     host.open_result("/dev/kfd")
     host.open_result(str(tmp_path))
+    monkeypatch.setattr(host._files, "stat", lambda path, follow: info)
+    assert host.open_result("/dev/dri/card0") == "ok", "by its mode, which is that of /dev/null"
     assert len(opened) == 2, "what is no device is never opened"
 
 

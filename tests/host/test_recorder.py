@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from rocmdoctor.host import Command, Filesystem, Host, HostError, Node, UnknownFact
 from rocmdoctor.host import capture_list as fixed
+from rocmdoctor.host import recorder as recorder_module
 from rocmdoctor.host.live import LiveHost
 from rocmdoctor.host.recorded import RecordedHost, open_snapshot
 from rocmdoctor.host.recorder import Recorder
@@ -324,6 +325,29 @@ def test_any_questions(files: dict[str, str], nodes: dict[str, Any], unknown: li
             assert unknown or wanted == got, (method, path, wanted, got)
         else:
             assert wanted == got or unknown, (method, path, wanted, got)
+
+
+def test_a_folder_without_end_is_unknown_in_the_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorder_module, "MAX_LISTING", 3)
+    recorder = Recorder(recorded({f"/var/{n}": "" for n in range(5)}))
+    assert len(recorder.names("/var")) == 5
+    written = document(recorder, redact=False)
+    with pytest.raises(UnknownFact):
+        RecordedHost(written.meta, written.files, written.nodes, written.commands).names("/var")
+
+
+def test_the_first_answer_is_the_one_that_is_written() -> None:
+    class Changing(RecordedHost):
+        count = 0
+
+        def read_bytes(self, path: str, limit: int = 1 << 20) -> bytes | None:
+            self.count += 1
+            return b"%d" % self.count
+
+    recorder = Recorder(Changing({}, {"/proc/meminfo": "x"}))
+    assert [recorder.read("/proc/meminfo") for _ in range(3)] == ["1", "1", "1"]
+    recorder.capture()
+    assert recorder.files["/proc/meminfo"] == b"1"
 
 
 def test_protocol() -> None:
