@@ -51,8 +51,8 @@ def imports(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         Status.FAIL,
         f"import torch fails: {step.message}" if step else f"{subject} {how(run.ending)}",
         means or meaning(run.ending, f"torch {torch.version} is installed, and this interpreter cannot use it."),
-        evidence_of(f"{run.executable} -c 'import torch'", said, run.ending.lines if step else ()),
-        _fixes(facts, matrix, env, kind, step.text if step else ""),
+        evidence_of(f"{run.executable} -c 'import torch'", said, run.ending.lines if step else run.frames),
+        _fixes(facts, matrix, env, kind or ("" if run.ending.how == "time-out" else "broken"), step.text if step else ""),
     )
 
 
@@ -109,7 +109,7 @@ def _sees_none(facts: Facts, matrix: Matrix, env: PythonEnv, run: TorchRun, fail
         Status.FAIL,
         title,
         means or (meaning(run.ending, otherwise) if died else otherwise),
-        evidence_of(_ASKED, (told.message,) if told and told.message else (), lines[1:], run.ending.lines),
+        evidence_of(_ASKED, (told.message,) if told and told.message else (), lines[1:], run.ending.lines, run.frames),
         (
             Fix("Let HIP say what it finds", (("env", "AMD_LOG_LEVEL=3", run.executable, "-c", program),)),
             *_fixes(facts, matrix, env, kind),
@@ -163,7 +163,7 @@ def computes(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             Status.WARN if works and kind == "no-code" else Status.FAIL,
             f"A small matrix multiplication on {where} {how(run.ending)}",
             means or meaning(run.ending, "The first kernel brings the process down."),
-            evidence_of(f"torch on {where}", run.ending.lines),
+            evidence_of(f"torch on {where}", run.ending.lines, run.frames),
             _fixes(facts, matrix, env, kind),
         )
     elif run.finished and run.ending.how != "exit":
@@ -233,9 +233,9 @@ def _fixes(facts: Facts, matrix: Matrix, env: PythonEnv, kind: str, text: str = 
         title = "See which programs hold the memory, and end them or choose another GPU"
         return (Fix(title, (("amd-smi", "process"),), verify=verify),)
     fixes: tuple[Fix, ...] = ()
-    if kind in ("library", "symbol", "") and facts.env.get("LD_LIBRARY_PATH"):
+    if kind in ("library", "symbol", "broken", "") and facts.env.get("LD_LIBRARY_PATH"):
         title = "Try it without LD_LIBRARY_PATH: the wheel finds its own libraries"
         fixes += (Fix(title, (("env", "-u", "LD_LIBRARY_PATH", python, "-c", "import torch"),), verify=verify),)
-    if kind in ("no-code", "library", "symbol", "module"):
+    if kind in ("no-code", "library", "symbol", "module", "broken"):
         return fixes + wheel_fix(facts, matrix, env, "Install the wheel that fits this host")
     return (*fixes, kernel_log("torch_build.*", "torch_arch.*"))

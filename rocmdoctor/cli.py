@@ -96,6 +96,7 @@ def check(
     skip: Annotated[
         list[str] | None, typer.Option(metavar="GLOB", help="Not these checks or areas (repeatable, commas).")
     ] = None,
+    deep: Annotated[bool, typer.Option("--deep", help="Also run programs: torch, hipcc (up to some minutes).")] = False,
     profile: Annotated[
         Literal["node", "workstation", "container", "wsl", "ci"] | None, typer.Option(help="Judge as this kind of host.")
     ] = None,
@@ -125,6 +126,7 @@ def check(
         load_matrix(matrix),
         only=_patterns("--only", only),
         skip=_patterns("--skip", skip),
+        deep=deep,
         profile=profile,
         python=python,
         rocm=rocm,
@@ -201,7 +203,7 @@ def explain(check: Annotated[str, typer.Argument(metavar="CHECK-ID", help="An id
     from rocmdoctor.reports import catalog
 
     checks = _all_checks()
-    pages = (catalog.explain(c, checks, width()) for c in engine.select(checks, (check,)))
+    pages = (catalog.explain(c, checks, width()) for c in engine.select(checks, (check,), deep=True))
     emit("\n".join(pages))
     return OK
 

@@ -121,10 +121,11 @@ def test_json_on_standard_output_and_notices_beside_it(layers: Layers, run: Call
 
 def test_options_reach_the_examination(layers: Layers, run: Callable[..., Outcome]) -> None:
     argv = ["--only", "a.*,b", "--only", "c", "--skip", " d , ", "--profile", "node", "--python", "/v", "--rocm", "6.2.4"]
-    assert run("check", *argv, "--root", "/mnt", "--user", "ann", "--matrix", "m.yaml")[0] == 0
+    assert run("check", *argv, "--deep", "--root", "/mnt", "--user", "ann", "--matrix", "m.yaml")[0] == 0
     assert layers.asked == {
         "only": ("a.*", "b", "c"),
         "skip": ("d",),
+        "deep": True,
         "profile": "node",
         "python": "/v",
         "rocm": "6.2.4",

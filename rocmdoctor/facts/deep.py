@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rocmdoctor.facts import known
 from rocmdoctor.facts.deep_programs import MARK, TORCH, VECTOR_ADD
@@ -81,8 +81,7 @@ class Step:
         return next(iter(printable_lines((self.name or self.gfx)[:100])), "")
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(NamedTuple):
     """How a program ended. `how`: exit | signal | time-out | not-started. `what`: "SIGSEGV", "exit status 1", "90 s".
 
     `lines`: the last ones that it wrote, printable, at most MAX_LINES; of an endless output those of its first part.
@@ -94,13 +93,14 @@ class Ending:
     lines: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TorchRun:
+class TorchRun(NamedTuple):
     """The interpreter `executable` with the program TORCH."""
 
     executable: str
     steps: tuple[Step, ...]
     ending: Ending
+    frames: tuple[str, ...] = ()
+    """Where in Python it crashed or hung, innermost first: 'File ".../torch/cuda/__init__.py", line 120 in device_count'."""
 
     def of(self, *stages: str) -> tuple[Step, ...]:
         """The steps of these stages that came to an end."""
@@ -121,8 +121,7 @@ class TorchRun:
         return "" if self.finished or not self.steps else self.steps[-1].stage
 
 
-@dataclass(frozen=True, slots=True)
-class HipRun:
+class HipRun(NamedTuple):
     """`hipcc` with the program VECTOR_ADD. `targets`: what it was compiled for; `refused`: targets that this compiler refused
     while it took the first. `compiled`: how hipcc ended when it failed, None when it did not. `ran`: the program's own end."""
 
@@ -201,6 +200,13 @@ def printable_lines(text: str, count: int = MAX_LINES) -> tuple[str, ...]:
     return tuple(reversed(lines))
 
 
+def python_frames(stdout: str) -> tuple[str, ...]:
+    """The innermost frames that faulthandler wrote behind the steps; those of the import system tell nothing."""
+    _, found, trace = stdout[-64_000:].rpartition("(most recent call first):")
+    frames = [line for line in printable_lines(trace, 64) if line.startswith("File ") and '"<' not in line] if found else []
+    return tuple(frames[:3])
+
+
 def ending_of(command: Command, limit: float) -> Ending:
     """How a command ended. Lines of standard error come first; standard output counts when there is none."""
     lines = printable_lines(command.stderr) or printable_lines(command.stdout)
@@ -237,7 +243,8 @@ def run_torch(host: Host, executable: str) -> TorchRun:
         raise UnknownFact(f"{executable} was not run: {str(unknown).partition(chr(10))[0][:200]}") from None
     if not command.found:
         raise UnknownFact(f"{executable} was not run on this host")
-    return TorchRun(executable, parse_steps(command.stdout), ending_of(command, TORCH_LIMIT))
+    ending = ending_of(command, TORCH_LIMIT)
+    return TorchRun(executable, parse_steps(command.stdout), ending, python_frames(command.stdout))
 
 
 def run_hip(host: Host, hipcc: str, targets: Sequence[str]) -> HipRun:

@@ -11,10 +11,12 @@ TORCH = """
 import sys
 if sys.path and sys.path[0] == "":
     del sys.path[0]  # with -c this is the working folder, which no program of the user has
-import json, os, time
+import faulthandler, json, os, time
 
 out = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)  # whatever else is printed goes to standard error
+faulthandler.enable(out, all_threads=False)  # where it crashed ...
+faulthandler.dump_traceback_later(80, file=out)  # ... or hangs, shortly before the time is over
 os.environ["PYTORCH_TUNABLEOP_ENABLED"] = "0"  # it would leave a file
 os.environ["AMD_COMGR_CACHE"] = "0"
 
