@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import statistics
 import subprocess
 import sys
@@ -24,6 +25,13 @@ def install(folder: Path, *requirements: str) -> Path:
         [folder / "bin/python", "-m", "pip", "install", "-q", "--disable-pip-version-check", *requirements], check=True
     )
     return folder / "bin"
+
+
+def install_tree(folder: Path) -> Path:
+    """This tree, installed from a copy (a build leaves files beside its sources). pip compiles what it installs, as for the
+    detector; an editable install is compiled by the first run, or never under PYTHONDONTWRITEBYTECODE."""
+    ignored = shutil.ignore_patterns(".*", "build", "dist", "*.egg-info", "__pycache__")
+    return install(folder / "doctor", str(shutil.copytree(TREE, folder / "tree", symlinks=True, ignore=ignored)))
 
 
 def in_turns(commands: dict[str, list[str]], rounds: int) -> dict[str, list[float]]:
@@ -86,7 +94,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help=f"exit 1 when a ratio is over {GOAL}")
     options = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(prefix="rocmdoctor-startup-") as folder:
-        doctor = options.doctor or install(Path(folder, "doctor"), str(TREE)) / "rocmdoctor"
+        doctor = options.doctor or install_tree(Path(folder)) / "rocmdoctor"
         detector = options.detector or install(Path(folder, "detector"), DETECTOR) / "rocm-bootstrap-detect"
         met = measure(doctor, detector, options.cases, options.rounds)
     return int(options.check and not met)
