@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from rocmdoctor.fingerprint import fingerprint, general_title
 from rocmdoctor.results import Report, Result, Status
@@ -34,8 +34,7 @@ class BaselineError(Exception):
     """The file cannot be read, written or understood: wrong input. `str()` of it says which file and what about it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One accepted finding. `title` is the general one, for readers; `until` is the last day on which the entry counts."""
 
     id: str
@@ -52,8 +51,7 @@ class Entry:
         return bool(self.reason) and today <= self.until
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
+class Baseline(NamedTuple):
     """What a file holds, in its order."""
 
     entries: tuple[Entry, ...] = ()
@@ -73,7 +71,7 @@ def apply(report: Report, baseline: Baseline, today: datetime.date) -> Report:
         entry = accepted.get((result.id, fingerprint(result))) if result.status in FINDINGS else None
         results.append(_accept(result, entry) if entry else result)
     notices = _notices(report, results, baseline, accepted, today)
-    return replace(report, results=tuple(results), notices=report.notices + tuple(notices))
+    return report._replace(results=tuple(results), notices=report.notices + tuple(notices))
 
 
 def _accept(result: Result, entry: Entry) -> Result:

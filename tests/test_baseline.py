@@ -76,7 +76,7 @@ def test_another_user_on_another_host_is_the_same_finding() -> None:
     ],
 )
 def test_an_entry_counts_with_a_reason_and_until_its_day(made: Entry, today: datetime.date, notice: str | None) -> None:
-    before = replace(report(KFD_ACCESS), notices=("Old matrix.",))
+    before = report(KFD_ACCESS)._replace(notices=("Old matrix.",))
     after = applied(before, made, today=today)
     assert after.results[0].status is (Status.FAIL if notice else Status.SKIP)
     assert after.notices == ("Old matrix.", *([notice] if notice else []))
@@ -263,7 +263,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 def test_what_was_written_is_read_back_and_accepts(one: Report, today: datetime.date) -> None:
     made = baseline.extended(Baseline(), one, today)
     assert baseline.from_yaml(baseline.to_yaml(made)) == made
-    reasoned = Baseline(tuple(replace(e, reason="r") for e in made.entries))
+    reasoned = Baseline(tuple(e._replace(reason="r") for e in made.entries))
     after = baseline.apply(one, reasoned, today)
     assert not after.count(Status.FAIL) and not after.count(Status.WARN)
     assert len(after.results) == len(one.results) and after.count(Status.PASS) == one.count(Status.PASS)
