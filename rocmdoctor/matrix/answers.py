@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 
 class Verdict(str, Enum):
@@ -15,8 +15,7 @@ class Verdict(str, Enum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """`question` in words, `reason` as a sentence, `source` keys of the file, `confidence` where the row is doubtful."""
 
     verdict: Verdict
@@ -31,8 +30,7 @@ class Answer:
         return self.verdict in (Verdict.SUPPORTED, Verdict.DEPRECATED)
 
 
-@dataclass(frozen=True, slots=True)
-class Suggestion:
+class Suggestion(NamedTuple):
     """A nearest combination that holds: `element` (rocm, os, kernel, gfx, torch, python, driver) changed from `old` to `new`."""
 
     element: str
@@ -41,8 +39,7 @@ class Suggestion:
     answers: tuple[Answer, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """Something wrong in the file: place inside the document, line from 1, and the message."""
 
     path: str

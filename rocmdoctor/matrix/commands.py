@@ -70,9 +70,7 @@ def show(
     release = data.release(version) if version else None
     if release is not None:
         if format == "json":
-            from dataclasses import asdict
-
-            _emit_json(asdict(release))
+            _emit_json(_plain(release))
         else:
             typer.echo("\n".join(_release_lines(data, release)))
         return
@@ -261,6 +259,17 @@ def _covers(pattern: str, version: str) -> bool:
     from rocmdoctor.matrix.drivers import covers
 
     return covers(pattern, version)
+
+
+def _plain(value: Any) -> Any:
+    """Named tuples as objects, all the way down: JSON would write them as lists."""
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return {name: _plain(field) for name, field in value._asdict().items()}
+    if isinstance(value, (tuple, list)):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return value
 
 
 def _emit_json(data: Any) -> None:

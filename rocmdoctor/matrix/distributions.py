@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rocmdoctor import versions
 from rocmdoctor.matrix.document import Document
@@ -11,8 +11,7 @@ from rocmdoctor.matrix.document import Document
 _OPTIONAL = frozenset({"listed", "like", "versions", "codenames", "suites", "glibc", "confidence"})
 
 
-@dataclass(frozen=True, slots=True)
-class Distribution:
+class Distribution(NamedTuple):
     """One os-release ID. `listed`: versions that AMD lists in some release; `like`: the distribution it takes packages of.
 
     `codenames` to version, `suites` version to AMD's apt code name, `glibc` version to AMD's statement.
@@ -39,8 +38,7 @@ class Distribution:
         return next((name for name, v in self.codenames.items() if versions.is_prefix(v, version)), None)
 
 
-@dataclass(frozen=True, slots=True)
-class OsBase:
+class OsBase(NamedTuple):
     """The distribution whose rows and recipes hold for a host. `exact`: it is the host's own, not one it derives from."""
 
     id: str

@@ -120,9 +120,8 @@ class Document:
     def __init__(self, text: str, file: Path) -> None:
         self.text, self.file = text, file
         starts = [(m.group(1), m.start()) for m in _SECTION.finditer(text)]
-        ends = [start for _, start in starts[1:]] + [len(text)]
         self._sections: dict[str, tuple[int, int]] = {}
-        for (name, start), end in zip(starts, ends, strict=True):
+        for (name, start), end in zip(starts, [start for _, start in starts[1:]] + [len(text)], strict=False):
             if name in self._sections:
                 raise MatrixError(str(file), name, self.line_at(start), "the same section twice")
             self._sections[name] = (start, end)
@@ -196,9 +195,8 @@ class Document:
         if section not in self._entries:
             start, end = self._span(section)
             found = [(m.group(1) or m.group(2), m.start()) for m in _ENTRY.finditer(self.text, start, end)]
-            ends = [position for _, position in found[1:]] + [end]
             index: dict[str, tuple[int, int]] = {}
-            for (key, position), stop in zip(found, ends, strict=True):
+            for (key, position), stop in zip(found, [position for _, position in found[1:]] + [end], strict=False):
                 if key in index:
                     raise MatrixError(str(self.file), f"{section}/{key}", self.line_at(position), "the same key twice")
                 index[key] = (position, stop)

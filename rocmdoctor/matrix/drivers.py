@@ -7,7 +7,7 @@ From ROCm 7.0 on the driver has numbers of its own (30.10, 30.20 ...), and neith
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rocmdoctor import versions
 from rocmdoctor.matrix.document import Document
@@ -16,8 +16,7 @@ _RELEASE = frozenset({"dir", "date", "modules", "bases", "note", "confidence"})
 _PACKAGE = re.compile(r"(?:\d+:)?(\d+\.\d+\.\d+)(?:\.(?:\d\d\.\d\d\.)?(\d{5,8}))?(?:[-.](\d{7}))?(?:\D.*)?$")
 
 
-@dataclass(frozen=True, slots=True)
-class DriverRelease:
+class DriverRelease(NamedTuple):
     """One release of AMD's driver. `directory` under repo.radeon.com/amdgpu, `modules` are builds as dkms shows them,
     `bases` kernel bases (6.19.14) where no build is known. `date` is ISO or None."""
 
@@ -36,16 +35,14 @@ class DriverRelease:
         return versions.major_minor(self.version)
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(NamedTuple):
     """A row of AMD's cross table: a driver line ("30.10.x") and the ROCm lines that run on it."""
 
     driver: str
     userspace: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Windows:
+class Windows(NamedTuple):
     rows: tuple[Window, ...]
     source: tuple[str, ...]
     rule: str

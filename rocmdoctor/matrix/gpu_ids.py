@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rocmdoctor.matrix.document import Document, Node
 
@@ -11,8 +11,7 @@ _CHIP = frozenset({"gfx", "generation"})
 _GFX = frozenset({"kfd_since", "atomics", "generic", "vgprs", "sramecc", "xnack", "note", "confidence"})
 
 
-@dataclass(frozen=True, slots=True)
-class PciGpu:
+class PciGpu(NamedTuple):
     """A GPU by its PCI id. `revision` is "" when the answer holds for the id as a whole.
 
     `names` are the product names of that revision (of every revision when it is unknown), "AMD ..." as libdrm has them.
@@ -35,8 +34,7 @@ class PciGpu:
         return "; ".join(self.names) or None
 
 
-@dataclass(frozen=True, slots=True)
-class GfxTarget:
+class GfxTarget(NamedTuple):
     """A gfx target. `families`: AMD's support tables with products of it, likeliest first.
 
     `atomics_firmware`: MEC firmware version from which PCIe atomics are not needed any more. `kfd_since` is None where no
@@ -107,13 +105,7 @@ def read_pci_gpu(doc: Document, device: str, revision: str = "") -> PciGpu | Non
     wanted = revision.lower()
     own = tuple(name for name, revisions in names.items() if wanted and wanted in revisions.split())
     if not own:
-        wanted = ""
-        own = tuple(
-            name
-            for name, revisions in names.items()
-            if not revisions
-            or any(chips.get(r, base_chip) == base_chip and classes.get(r, base_class) == base_class for r in revisions.split())
-        )
+        wanted, own = "", tuple(names)
     chip = chips.get(wanted, base_chip)
     gfx, generation = read_chip(doc, chip, fields["chip"])
     target = read_gfx(doc, gfx)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from rocmdoctor import versions
 from rocmdoctor.matrix.document import Document, Node
@@ -13,8 +13,7 @@ from rocmdoctor.matrix.ranges import read_range
 _NOTES = frozenset({"confidence", "why", "source"})
 
 
-@dataclass(frozen=True, slots=True)
-class ApuPair:
+class ApuPair(NamedTuple):
     """The first ROCm and kernels that AMD names together for some APUs. `kernels`: flavour or distribution to release."""
 
     rocm_from: str
@@ -141,8 +140,18 @@ class KnownFaults:
             "jax_plugin_unknown_to_jaxlib",
         }
         for name in self._doc.entry_keys("known_faults"):
+            _read_sources(self._doc.entry("known_faults", name))
             if name not in known | {"apu_pairs", "apu_pool_from_gtt", "bad_firmware"}:
                 raise self._doc.fail(f"known_faults/{name}", "unknown entry")
+
+
+def _read_sources(node: Node | None) -> None:
+    """Every `source` of an entry and of its rows resolves."""
+    for name, value in node.items() if node else ():
+        if name == "source":
+            value.sources()
+        for row in value.sequence() if name == "rows" else ():
+            _read_sources(row)
 
 
 def _release(torch: str) -> tuple[int, ...]:

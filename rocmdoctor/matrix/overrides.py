@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rocmdoctor.matrix.document import Document, Node
 from rocmdoctor.matrix.gpu_ids import GfxTarget, override_value
@@ -14,8 +14,7 @@ _VALUE = re.compile(r"(\d{1,2})\.(\d{1,3})\.(\d{1,3})")
 _RULE = frozenset({"rocm", "confidence"})
 
 
-@dataclass(frozen=True, slots=True)
-class OverrideRule:
+class OverrideRule(NamedTuple):
     """`verdict`: ok (runs, unofficial) | risky | harmful | wrong (cannot work) | noop (the real target) | unknown."""
 
     verdict: str
@@ -24,8 +23,7 @@ class OverrideRule:
     confidence: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class OverrideNotes:
+class OverrideNotes(NamedTuple):
     """What holds for any target. `per_node_since`: the release that knows HSA_OVERRIDE_GFX_VERSION_<node>."""
 
     per_node_since: str
@@ -35,16 +33,14 @@ class OverrideNotes:
     form: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
+class _Rule(NamedTuple):
     gfx: tuple[str, ...]
     value: str
     rocm: VersionRange
     outcome: OverrideRule
 
 
-@dataclass(frozen=True, slots=True)
-class Overrides:
+class Overrides(NamedTuple):
     notes: OverrideNotes
     rules: tuple[_Rule, ...]
 

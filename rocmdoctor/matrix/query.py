@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rocmdoctor import versions
 from rocmdoctor.matrix.answers import Answer, Suggestion, Verdict
@@ -27,8 +26,7 @@ _HINTS = {"os": "id:version, as ubuntu:22.04", "gfx": "a target, as gfx90a", "py
 _GLIBC_OF_MANYLINUX = "2.28"
 
 
-@dataclass(frozen=True, slots=True)
-class Combination:
+class Combination(NamedTuple):
     """What is asked about; None where it is not. `os` is "id:version"."""
 
     rocm: str | None = None
@@ -157,7 +155,7 @@ def _torch_driver(matrix: Matrix, what: Combination, torch: str, indexes: tuple[
     family = target.families[0] if target else None
     found = [matrix.driver(index, what.driver or "", family=family) for index in indexes]
     best = min(found, key=lambda a: (not a.ok, a.verdict is Verdict.UNSUPPORTED))
-    return replace(best, question=f"PyTorch {torch} on amdgpu {what.driver}")
+    return best._replace(question=f"PyTorch {torch} on amdgpu {what.driver}")
 
 
 def _torch_glibc(matrix: Matrix, torch: str, system: tuple[str, str]) -> Iterator[Answer]:
@@ -173,12 +171,14 @@ def _torch_glibc(matrix: Matrix, torch: str, system: tuple[str, str]) -> Iterato
 
 
 def suggestions(matrix: Matrix, what: Combination, per_element: int = 2) -> list[Suggestion]:
-    """Changes of one element after which no pair is unsupported: those that leave least unknown first, then the nearest.
+    """Changes of one element after which every pair fits, the nearest first. What was unknown before may stay unknown.
 
     The GPU is never changed. Empty when nothing is unsupported, or when no single change helps.
     """
-    if not any(a.verdict is Verdict.UNSUPPORTED for a in answers(matrix, what)):
+    before = answers(matrix, what)
+    if not any(a.verdict is Verdict.UNSUPPORTED for a in before):
         return []
+    doubts = sum(a.verdict is Verdict.UNKNOWN for a in before)
     found: list[tuple[int, int, int, Suggestion]] = []
     for order, element in enumerate(ELEMENTS):
         old = getattr(what, element)
@@ -186,10 +186,10 @@ def suggestions(matrix: Matrix, what: Combination, per_element: int = 2) -> list
             continue
         kept = 0
         for distance, new in enumerate(_alternatives(matrix, what, element)):
-            judged = tuple(answers(matrix, replace(what, **{element: new})))
-            if any(a.verdict is Verdict.UNSUPPORTED for a in judged):
-                continue
+            judged = tuple(answers(matrix, what._replace(**{element: new})))
             unknown = sum(a.verdict is Verdict.UNKNOWN for a in judged)
+            if any(a.verdict is Verdict.UNSUPPORTED for a in judged) or unknown > doubts:
+                continue
             found.append((unknown, distance, order, Suggestion(element, old, new, judged)))
             kept += 1
             if kept == per_element:

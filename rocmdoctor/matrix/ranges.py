@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rocmdoctor import versions
 from rocmdoctor.matrix.document import Node
 
 
-@dataclass(frozen=True, slots=True)
-class VersionRange:
+class VersionRange(NamedTuple):
     """`first` and `last` are inside (a `last` of X.Y includes every X.Y.Z), `below` is outside; None is open."""
 
     first: str | None = None

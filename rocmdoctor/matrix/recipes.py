@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rocmdoctor import versions
 from rocmdoctor.matrix.distributions import Distribution
@@ -29,8 +29,7 @@ _PACKAGES = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SigningKey:
+class SigningKey(NamedTuple):
     """A repository key: where AMD publishes it, where the recipes keep it, and its fingerprint. `origin` is the apt Origin."""
 
     name: str
@@ -42,8 +41,7 @@ class SigningKey:
     source: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class KeyExpiry:
+class KeyExpiry(NamedTuple):
     """Which package managers refuse, accept or warn about an expired signing key."""
 
     refuses: tuple[str, ...]
@@ -51,8 +49,7 @@ class KeyExpiry:
     warns: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RepoFile:
+class RepoFile(NamedTuple):
     """A file of the recipe: its path and its text, with a final newline."""
 
     path: str
@@ -69,8 +66,7 @@ class RepoFile:
         return tuple(found)
 
 
-@dataclass(frozen=True, slots=True)
-class Packages:
+class Packages(NamedTuple):
     """Package names. `rocm` is everything, `versioned` installs side by side (classic only), `per_gfx` has a place {gfx}.
 
     `driver_needs` are what DKMS builds with, with a place {kernel} for `uname -r`; `rocm_needs` come with ROCm.
@@ -86,8 +82,7 @@ class Packages:
     rocm_needs: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Recipe:
+class Recipe(NamedTuple):
     """AMD's recipe for one release on one distribution.
 
     `line`: classic | therock. `key` signs ROCm, `driver_key` the driver (the same one in the classic line).
@@ -121,8 +116,7 @@ class Recipe:
     confidence: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Cells:
+class _Cells(NamedTuple):
     form: str
     driver: str
     systems: str

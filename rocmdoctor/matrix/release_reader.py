@@ -6,7 +6,7 @@ Rows of a release replace the inherited rows of the same operating system and po
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from rocmdoctor.matrix.document import Document, Node
 from rocmdoctor.matrix.releases import (
@@ -51,8 +51,7 @@ _DRIVERS = frozenset({"with", "stated", "missing", "note", "source", *FAMILIES})
 _NOTES = frozenset({"note", "source", "confidence", "rows"})
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
+class _Block(NamedTuple):
     """Rows before the block's own source, confidence and status are applied to them; None for "not read"."""
 
     rows: tuple[OsRow | GpuRow, ...] | None = None
@@ -62,8 +61,7 @@ class _Block:
     unknown: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Raw:
+class _Raw(NamedTuple):
     """A release as written and inherited."""
 
     release: Release
@@ -153,8 +151,7 @@ def _key(row: OsRow | GpuRow) -> str:
 def _applied(block: _Block) -> tuple[OsRow | GpuRow, ...]:
     """The rows with the block's source, confidence and status where they have none ("" is "not given")."""
     return tuple(
-        replace(
-            row,
+        row._replace(
             source=row.source or block.source,
             confidence=row.confidence or block.confidence,
             status=row.status or block.status or "supported",

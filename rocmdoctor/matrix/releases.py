@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 FAMILIES = ("instinct", "radeon", "ryzen")
 """AMD's three support tables; from 7.9 on the operating system and its kernel depend on them."""
 
 
-@dataclass(frozen=True, slots=True)
-class OsRow:
+class OsRow(NamedTuple):
     """One operating system of a release.
 
     `version` is compared with VERSION_ID by whole components (AMD writes Oracle Linux by major version), `point` is AMD's
@@ -41,8 +40,7 @@ class OsRow:
         return f"{self.id} {self.point}"
 
 
-@dataclass(frozen=True, slots=True)
-class OsLimit:
+class OsLimit(NamedTuple):
     """On which operating systems AMD supports `products` (empty: every product of the row).
 
     Entries are "id", "id version" or "id version kernel"; `open`: AMD has a newer list that was not read.
@@ -54,8 +52,7 @@ class OsLimit:
     open: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class GpuRow:
+class GpuRow(NamedTuple):
     """One gfx target of a release with AMD's product names.
 
     `status`: supported | preview | deprecated | unsupported | unknown. `igpu` and `codename` name the graphics of an APU,
@@ -79,8 +76,7 @@ class GpuRow:
         return word if word in FAMILIES else "radeon"
 
 
-@dataclass(frozen=True, slots=True)
-class Drivers:
+class Drivers(NamedTuple):
     """Kernel drivers of a release. `stated` is the list of AMD's own page of that release ("6.3.x" or exact numbers);
     `families` are lists per support table, where an empty tuple means the inbox driver only."""
 
@@ -93,8 +89,7 @@ class Drivers:
     source: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class FrameworkRow:
+class FrameworkRow(NamedTuple):
     """Versions of one framework that AMD ties to Python versions and gfx targets (10.1 on); empty tuples are "not stated"."""
 
     name: str
@@ -105,8 +100,7 @@ class FrameworkRow:
     note: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Frameworks:
+class Frameworks(NamedTuple):
     """Framework versions AMD names: an empty tuple is "none", a framework that is missing or None is "unknown"."""
 
     versions: Mapping[str, tuple[str, ...] | None]
@@ -116,8 +110,7 @@ class Frameworks:
     confidence: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PythonList:
+class PythonList(NamedTuple):
     """CPython versions ("3.12") and what the list rests on."""
 
     versions: tuple[str, ...]
@@ -126,8 +119,7 @@ class PythonList:
     wsl: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class WslRow:
+class WslRow(NamedTuple):
     """Products of one support table that AMD lists under WSL2, and the guests ("ubuntu 24.04.5")."""
 
     family: str
@@ -135,8 +127,7 @@ class WslRow:
     products: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Release:
+class Release(NamedTuple):
     """One ROCm release. `line`: classic (repo.radeon.com) | preview (7.9 to 7.13) | therock (7.14 and later).
 
     `date` is ISO, or None when unknown; `date_note` says what it rests on. `os_rows` and `gpu_rows` are None where

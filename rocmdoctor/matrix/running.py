@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rocmdoctor import versions
 from rocmdoctor.matrix.document import Document
@@ -11,8 +11,7 @@ from rocmdoctor.matrix.drivers import covers
 from rocmdoctor.matrix.ranges import VersionRange, read_range
 
 
-@dataclass(frozen=True, slots=True)
-class DkmsFailure:
+class DkmsFailure(NamedTuple):
     """A driver release whose module does not build on a kernel. `inferred`: told from a newer driver on the same kernels."""
 
     drivers: tuple[str, ...]
@@ -44,8 +43,7 @@ def _build(kernel_release: str) -> tuple[int, ...]:
     return versions.key(kernel_release.replace("-", ".", 1).partition("-")[0])
 
 
-@dataclass(frozen=True, slots=True)
-class NodeTuning:
+class NodeTuning(NamedTuple):
     """Advice for Instinct servers: kernel arguments and sysctl values by machine ("mi300x", "mi300a"); TTM pages by APU count."""
 
     cmdline: Mapping[str, tuple[str, ...]]
@@ -58,8 +56,7 @@ class NodeTuning:
     source: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ApuMemory:
+class ApuMemory(NamedTuple):
     """TTM limits: pages of `page_bytes`, by default `default_share` of RAM. Paths of the parameter for ttm and amdttm."""
 
     page_bytes: int
@@ -72,8 +69,7 @@ class ApuMemory:
     source: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ApuStatus:
+class ApuStatus(NamedTuple):
     """What AMD says of ROCm releases on `gfx`, on kernels with and without the APU fixes.
 
     The words are supported | experimental | unsupported.
@@ -87,8 +83,7 @@ class ApuStatus:
         return next(((fixed if fixed_kernel else older) for span, fixed, older in self.rows if span.holds(rocm)), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Containers:
+class Containers(NamedTuple):
     devices: tuple[str, ...]
     run: tuple[str, ...]
     cdi: str
@@ -98,8 +93,7 @@ class Containers:
     source: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Wsl:
+class Wsl(NamedTuple):
     """WSL2: the variable that makes ROCr look at /dev/dxg, and from which release what is built in."""
 
     dxg_env: str
@@ -147,9 +141,7 @@ def find_dkms_failure(rows: tuple[DkmsFailure, ...], driver: str, kernel_release
     for row in rows:
         newer = [d for d in row.drivers if versions.key(d) > versions.key(driver)]
         if newer and row.fits(newer[0], kernel_release):
-            from dataclasses import replace
-
-            return replace(row, inferred=True)
+            return row._replace(inferred=True)
     return None
 
 
@@ -194,8 +186,7 @@ def read_apu_status(doc: Document) -> ApuStatus:
     return ApuStatus(fields["gfx"].texts(), tuple(rows), fields["source"].sources())
 
 
-@dataclass(frozen=True, slots=True)
-class ApuClassic:
+class ApuClassic(NamedTuple):
     """Classic releases that state APU support only where nobody could read it."""
 
     gfx: tuple[str, ...]
@@ -245,8 +236,7 @@ def read_changes(doc: Document) -> Mapping[str, str]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class VfGuests:
+class VfGuests(NamedTuple):
     """gfx targets whose SR-IOV virtual functions KFD takes or refuses."""
 
     allowed: tuple[str, ...]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rocmdoctor import versions
 from rocmdoctor.matrix.answers import Verdict
 from rocmdoctor.matrix.wheels import TheRockTorch, TorchIndexes, TorchRelease, WheelFault, cpython_tag
 
 
-@dataclass(frozen=True, slots=True)
-class WheelChoice:
+class WheelChoice(NamedTuple):
     """A wheel set: the torch release, its index, and the requirements to give to pip together with --index-url.
 
     `rocm` is the ROCm of the wheel. `origin`: pytorch.org | amd. `faults` are known troubles of the choice.
@@ -138,6 +137,5 @@ def _same_line(left: str, right: str) -> bool:
 
 
 def _with_driver(choice: WheelChoice, verdict: Verdict) -> WheelChoice:
-    from dataclasses import replace
 
-    return replace(choice, driver_verdict=verdict)
+    return choice._replace(driver_verdict=verdict)

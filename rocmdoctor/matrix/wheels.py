@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from rocmdoctor import versions
 from rocmdoctor.matrix.document import Document, Node
@@ -13,8 +14,7 @@ from rocmdoctor.matrix.ranges import VersionRange, read_range
 _LOCAL = re.compile(r"(?:rocm)?(\d+(?:\.\d+)*)(.*)")
 
 
-@dataclass(frozen=True, slots=True)
-class TorchRelease:
+class TorchRelease(NamedTuple):
     """An official PyTorch release. `indexes` are names under /whl/rocm ("6.2"), `gfx` the compiled list per index.
 
     `cpython` are wheel tags ("cp312", "cp313t"). `torchvision` and `torchaudio` are versions; "2.11.x" is any patch level.
@@ -36,8 +36,7 @@ class TorchRelease:
         return cpython_tag(python) in self.cpython
 
 
-@dataclass(frozen=True, slots=True)
-class TorchIndexes:
+class TorchIndexes(NamedTuple):
     """The ROCm indexes of download.pytorch.org. `url` has a place {index}; `absent` are names that never existed;
     `hip` shows torch.version.hip per index."""
 
@@ -50,8 +49,7 @@ class TorchIndexes:
     gfx_source: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AmdWheels:
+class AmdWheels(NamedTuple):
     """A folder repo.radeon.com/rocm/manylinux/rocm-rel-`folder` with the names seen there; versions with their local part."""
 
     folder: str
@@ -65,8 +63,7 @@ class AmdWheels:
     confidence: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class TheRockIndex:
+class TheRockIndex(NamedTuple):
     """An index of TheRock wheels. `url` may have a place {family}; `stream`: stable | rc | nightly | dev | bkc."""
 
     name: str
@@ -108,8 +105,7 @@ class WheelFault:
         return self.torch in (None, torch) and self.index.holds(index)
 
 
-@dataclass(frozen=True, slots=True)
-class PythonPackage:
+class PythonPackage(NamedTuple):
     """Another framework's package: versions and the ROCm lines ("7.x", "6.4.x") they are for."""
 
     name: str
@@ -121,8 +117,7 @@ class PythonPackage:
     source: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class WheelRules:
+class WheelRules(NamedTuple):
     """How wheels are read. Versions are torch releases unless the name says otherwise."""
 
     manylinux_2_28_from: str
@@ -142,8 +137,7 @@ class WheelRules:
     source: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class DevicePackages:
+class DevicePackages(NamedTuple):
     """gfx targets with device packages on TheRock's indexes and on the mirror behind pytorch.org's rocm7.14 index."""
 
     therock: tuple[str, ...]

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from rocmdoctor.matrix import Matrix, MatrixError, Verdict, load_matrix
-
 from tests.matrix.small_matrix import SMALL, line_of, load_text
 
 
@@ -28,21 +27,45 @@ WRONG: list[tuple[str, str, str, str, str]] = [
     ("float version", 'kernels: ["5.15", "6.8"]', "kernels: [5.15, 6.8]", "releases/6.2.0/os/rows/0/kernels/0", "found a number"),
     ("integer", 'point: "22.04.5"', "point: 22", "releases/6.2.0/os/rows/0/point", "versions are quoted strings"),
     ("date as a date", 'date: "2024-08-02"', "date: 2024-08-02", "releases/6.2.0/date", "found a date"),
-    ("wrong type", "products: [Instinct MI210]", "products: Instinct MI210", "releases/6.2.0/gpus/rows/0/products", "expected a list"),
+    (
+        "wrong type",
+        "products: [Instinct MI210]",
+        "products: Instinct MI210",
+        "releases/6.2.0/gpus/rows/0/products",
+        "expected a list",
+    ),
     ("mapping for text", "{gfx: gfx90a,", "{gfx: {a: b},", "releases/6.2.0/gpus/rows/0/gfx", "expected text"),
     ("unknown key", "line: classic", "line: classic\n    colour: red", "releases/6.2.0/colour", "unknown key 'colour'"),
     ("unknown row key", "{gfx: gfx90a,", "{gfx: gfx90a, x: y,", "releases/6.2.0/gpus/rows/0/x", "unknown key 'x'"),
     ("key twice", "line: classic", "line: classic\n    line: preview", "releases/6.2.0/line", "the same key twice"),
     ("missing key", '    date: "2024-08-02"\n', "", "releases/6.2.0", "missing key date"),
     ("unknown word", "line: classic", "line: clasic", "releases/6.2.0/line", "not one of classic, preview, therock"),
-    ("unresolved source", "    source: [page]\n    os:", "    source: [gone]\n    os:", "releases/6.2.0/source/0", "'gone' is not in the section"),
+    (
+        "unresolved source",
+        "    source: [page]\n    os:",
+        "    source: [gone]\n    os:",
+        "releases/6.2.0/source/0",
+        "'gone' is not in the section",
+    ),
     ("null", "products: [Instinct MI210]", "products: [null]", "releases/6.2.0/gpus/rows/0/products/0", "found nothing"),
-    ("flag", "{gfx: gfx90a,", "{gfx: gfx90a, limits: [{open: 1}],", "releases/6.2.0/gpus/rows/0/limits/0/open", "expected true or false"),
+    (
+        "flag",
+        "{gfx: gfx90a,",
+        "{gfx: gfx90a, limits: [{open: 1}],",
+        "releases/6.2.0/gpus/rows/0/limits/0/open",
+        "expected true or false",
+    ),
     ("os without version", "{os: ubuntu 22.04,", "{os: ubuntu,", "releases/6.2.0/os/rows/0/os", 'expected "id version"'),
     ("like unknown", "line: classic", 'like: "6.1.0"', "releases/6.2.0/like", "names 6.1.0, which is not in the section"),
     ("like itself", "line: classic", 'like: "6.2.0"', "releases/6.2.0/like", "goes in a circle"),
     ("not YAML", "{gfx: gfx90a,", "{gfx: gfx90a]", "releases/6.2.0", "not YAML"),
-    ("drop nothing", "      rows:\n        - {gfx", "      drop: [gfx1]\n      rows:\n        - {gfx", "releases/6.2.0/gpus/drop/0", "drops nothing"),
+    (
+        "drop nothing",
+        "      rows:\n        - {gfx",
+        "      drop: [gfx1]\n      rows:\n        - {gfx",
+        "releases/6.2.0/gpus/drop/0",
+        "drops nothing",
+    ),
 ]
 
 
@@ -68,7 +91,10 @@ def test_lines_are_exact(tmp_path: Path) -> None:
 
 
 def test_circle_of_two(tmp_path: Path) -> None:
-    text = SMALL.replace("    line: classic\n", '    like: "6.2.1"\n') + '  "6.2.1": {like: "6.2.0", date: unknown, source: [page]}\n'
+    text = (
+        SMALL.replace("    line: classic\n", '    like: "6.2.1"\n')
+        + '  "6.2.1": {like: "6.2.0", date: unknown, source: [page]}\n'
+    )
     with pytest.raises(MatrixError, match=re.escape("6.2.0 -> 6.2.1 -> 6.2.0")):
         ask_release(load_text(tmp_path, text))
 

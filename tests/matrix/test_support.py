@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from rocmdoctor.matrix import Matrix, Verdict
-
 from tests.matrix.small_matrix import APU, GFX, START, load_text
 
 YES, NO, UNKNOWN = Verdict.SUPPORTED, Verdict.UNSUPPORTED, Verdict.UNKNOWN
@@ -92,7 +91,13 @@ def test_a_product_that_is_not_named(matrix: Matrix) -> None:
 
 @pytest.mark.parametrize(
     ("kernel", "verdict"),
-    [("6.14.0-1018-oem", YES), ("6.14.0-1020-oem", YES), ("6.14.0-1017-oem", UNKNOWN), ("6.17.0-19-generic", UNKNOWN), ("6.8.0-45", UNKNOWN)],
+    [
+        ("6.14.0-1018-oem", YES),
+        ("6.14.0-1020-oem", YES),
+        ("6.14.0-1017-oem", UNKNOWN),
+        ("6.17.0-19-generic", UNKNOWN),
+        ("6.8.0-45", UNKNOWN),
+    ],
 )
 def test_or_newer(matrix: Matrix, kernel: str, verdict: Verdict) -> None:
     """The Ryzen row of 7.14 wants 6.14.0-1018 or newer; AMD's pages contradict each other, so others are unknown."""
@@ -170,6 +175,9 @@ def test_boards_that_are_half_known(tmp_path: Path) -> None:
 def test_every_answer_has_a_sentence(matrix: Matrix) -> None:
     for rocm in matrix.versions:
         for gfx in ("gfx803", "gfx906", "gfx942", "gfx1100", "gfx1151"):
-            for answer in (matrix.gpu(rocm, gfx, os_id="ubuntu", os_version="22.04"), matrix.os(rocm, "ubuntu", "22.04", gfx=gfx)):
+            for answer in (
+                matrix.gpu(rocm, gfx, os_id="ubuntu", os_version="22.04"),
+                matrix.os(rocm, "ubuntu", "22.04", gfx=gfx),
+            ):
                 assert answer.reason and not answer.reason.endswith(".") and "None" not in answer.reason
                 assert answer.source, answer
