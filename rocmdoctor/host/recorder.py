@@ -285,7 +285,7 @@ class Recorder:
             if not isinstance(exc, NotCaptured):
                 self.unknown[name] = None
             raise
-        self.commands[key] = command._replace(argv=key)
+        self.commands[key] = Command(key, command.program, command.rc, command.stdout, command.stderr, command.timed_out)
         self.captured[name] = None
         return command
 
