@@ -6,14 +6,17 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from lxml import etree
 from prometheus_client.parser import text_string_to_metric_families
 
 from rocmdoctor import cli
+from rocmdoctor.baseline import from_yaml
 from tests.hostbuilder import HostBuilder
 
+PAGE = Path(__file__).parents[1] / "docs/outputs.md"
 FAULT = "permissions.kfd-access"
 Outcome = tuple[int, str, str]
 
@@ -94,6 +97,25 @@ def test_monitors_take_what_went_wrong_as_unknown(check: Callable[..., Outcome],
 def test_list_checks_as_a_page(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["list-checks", "--format", "markdown"]) == 0
     assert f"\n### `{FAULT}`\n" in capsys.readouterr().out
+
+
+def test_the_page_of_the_outputs_names_them_all() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert re.findall(r"^\| `([a-z]+)` \| [A-Za-z]", page, re.MULTILINE) == [
+        "text",
+        "json",
+        "junit",
+        "sarif",
+        "prometheus",
+        "markdown",
+        "nagios",
+        "npd",
+    ]
+    assert set(get_args(cli.CheckFormat)) <= set(re.findall(r"`(\w+)`", page))
+    (example,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    assert [e.id for e in from_yaml(example).entries] == [FAULT]
+    for config in re.findall(r"```json\n(.*?)```", page, re.DOTALL):
+        assert json.loads(config)["pluginConfig"]["max_output_length"] == 80
 
 
 # the baseline ----------------------------------------------------------------------------------------------------
