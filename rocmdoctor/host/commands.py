@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import re
 import stat
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rocmdoctor.host import Command, UnknownFact, User
@@ -88,9 +89,16 @@ class Commands:
     def _start(
         self, argv: tuple[str, ...], program: str, timeout: float, user: User | None, folder: str | None = None
     ) -> Command:
+        own = {"TMPDIR": folder, "XDG_CACHE_HOME": folder} if folder else {}
+        with unwinding():
+            return self._watch(argv, program, timeout, user, folder or "/", {**self._environment, **own})
+
+    @staticmethod
+    def _watch(
+        argv: tuple[str, ...], program: str, timeout: float, user: User | None, folder: str, environment: Mapping[str, str]
+    ) -> Command:
         import subprocess
 
-        own = {"TMPDIR": folder, "XDG_CACHE_HOME": folder} if folder else {}
         try:
             process = subprocess.Popen(
                 argv,
@@ -98,8 +106,8 @@ class Commands:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env={**self._environment, **own},
-                cwd=folder or "/",
+                env=environment,
+                cwd=folder,
                 start_new_session=True,
                 user=user.uid if user else None,
                 group=user.gid if user else None,
@@ -117,6 +125,27 @@ class Commands:
         if timed_out or rc is None:
             return Command(argv, program, 124, stdout, stderr, True)
         return Command(argv, program, rc, stdout, stderr)
+
+
+@contextlib.contextmanager
+def unwinding() -> Iterator[None]:
+    """SIGTERM (of timeout(1), of a scheduler) would end us at once, and leave running what we started and lying what it wrote. In
+    this block it is an exception, so that everything is cleared away first; the exit status stays 143."""
+    import signal
+    import threading
+
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield  # in an outer block, or somebody else's business
+        return
+
+    def stop(signum: int, frame: object) -> None:
+        raise SystemExit(128 + signum)
+
+    signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _forbid_core_file(pid: int) -> None:

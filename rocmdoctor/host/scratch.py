@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 
 from rocmdoctor.host import Command, UnknownFact, User
-from rocmdoctor.host.commands import Commands
+from rocmdoctor.host.commands import Commands, unwinding
 
 
 class ScratchFolder:
@@ -27,8 +27,17 @@ class ScratchFolder:
         self._files = dict(files)
         self._user = user
         self.folder = ""
+        self._block = contextlib.ExitStack()
 
     def __enter__(self) -> ScratchFolder:
+        with contextlib.ExitStack() as block:
+            block.enter_context(unwinding())
+            self._make()
+            block.callback(self._remove)
+            self._block = block.pop_all()
+        return self
+
+    def _make(self) -> None:
         for place in _places():
             try:
                 self.folder = tempfile.mkdtemp(prefix="rocmdoctor-", dir=place)
@@ -39,7 +48,7 @@ class ScratchFolder:
             except OSError:
                 self._remove()
                 continue
-            return self
+            return
         raise UnknownFact("there is no temporary folder to which one can write and from which a program may run")
 
     def _fill(self) -> None:
@@ -51,7 +60,7 @@ class ScratchFolder:
                 os.chown(path, self._user.uid, self._user.gid, follow_symlinks=False)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._remove()
+        self._block.close()
 
     def _remove(self) -> None:
         """Whatever was killed is gone by now; a child that has left its session may still write, hence more than one try."""

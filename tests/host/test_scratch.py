@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import resource
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -114,6 +116,28 @@ def test_a_crash_leaves_no_core_file() -> None:
         assert LiveHost().run(["sh", "-c", "sleep 0.1; ulimit -c"]).stdout == "0\n"
     finally:
         resource.setrlimit(resource.RLIMIT_CORE, limits)
+
+
+def test_sigterm_clears_everything_away(place: Path) -> None:
+    """timeout(1) and schedulers end the doctor so: neither the program nor the folder outlives it."""
+    program = (
+        "from rocmdoctor.host.live import LiveHost\n"
+        "with LiveHost().scratch({'a': 'b'}) as scratch:\n"
+        "    scratch.run(['sh', '-c', f'echo $$ > {scratch.folder}/../pid; sleep 60'], 60.0)\n"
+    )
+    child = subprocess.Popen([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])})
+    try:
+        deadline = time.monotonic() + 20
+        while not (place / "pid").exists() or not (place / "pid").read_text().strip():
+            assert time.monotonic() < deadline and child.poll() is None
+            time.sleep(0.02)
+        child.terminate()
+        assert child.wait(10) == 143
+    finally:
+        child.kill()
+    pid = int((place / "pid").read_text())
+    assert not Path(f"/proc/{pid}").exists() or "Z" in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2]
+    assert [path.name for path in place.iterdir()] == ["pid"]
 
 
 def test_killing_is_quick() -> None:
