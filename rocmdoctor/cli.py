@@ -18,7 +18,7 @@ import typer
 from typer.core import TyperGroup
 
 from rocmdoctor import __version__
-from rocmdoctor.terminal import colors, complain, emit, width
+from rocmdoctor.terminal import colors, complain, emit, piped_text, width
 
 if TYPE_CHECKING:
     from rocmdoctor.host import Host
@@ -150,7 +150,7 @@ def check(
             quiet=quiet,
             color=colors(no_color),
             width=width(),
-            as_root=host.user.uid == 0 if snapshot else os.geteuid() == 0,
+            as_root=_as_root(host, snapshot),
         )
         emit(page)
     return _status(report, fail_on)
@@ -197,14 +197,90 @@ def list_checks(format: Annotated[CatalogFormat, typer.Option("--format", help="
 
 
 @app.command()
-def explain(check: Annotated[str, typer.Argument(metavar="CHECK-ID", help="An id, an area, or a glob of them.")]) -> int:
-    """What a check looks at, why it matters, what cures it, and where to read on."""
-    from rocmdoctor import engine
-    from rocmdoctor.reports import catalog
+def explain(
+    text: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[TEXT]...", help="A check (id, area or glob), or an error text; standard input without it or with -."
+        ),
+    ] = None,
+    snapshot: Annotated[str | None, typer.Option(metavar="PATH", help="Look for the cause on a recorded host.")] = None,
+    root: Annotated[str | None, typer.Option(metavar="DIR", help="Look at the system installed under DIR.")] = None,
+    user: Annotated[str | None, typer.Option(metavar="NAME", help="Judge the access of this user.")] = None,
+    python: Annotated[str | None, typer.Option(metavar="PATH", help="Judge this interpreter or environment.")] = None,
+    matrix: Annotated[str | None, typer.Option(metavar="FILE", help="Use this compatibility matrix.")] = None,
+    format: FormatOption = "text",
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Name every candidate with its reason.")] = False,
+    no_color: Annotated[bool, typer.Option("--no-color", help="No colours (also NO_COLOR).")] = False,
+) -> int:
+    """What a check looks at; or what an error text means, and which of its causes holds on this host.
 
-    checks = _all_checks()
-    pages = (catalog.explain(c, checks, width()) for c in engine.select(checks, (check,), deep=True))
-    emit("\n".join(pages))
+    Exit status: 0 the text was recognised, 1 it was not, 2 there was none.
+    """
+    words = text or []
+    if words and (page := _check_pages(words, format)):
+        emit(page)
+        return OK
+    from rocmdoctor import diagnosis
+
+    said = " ".join(words) if words and words != ["-"] else piped_text(diagnosis.LIMIT)
+    if not said.strip():
+        raise WrongUsage("explain what? Give a check's id or an error text, as arguments or on standard input")
+    found = diagnosis.recognise(said)
+    if not found:
+        if len(words) == 1 and re.fullmatch(r"[a-z][a-z0-9_]*\.[a-z0-9*?-]+", words[0]):
+            from rocmdoctor.engine import UnknownCheck
+
+            raise UnknownCheck(f"no check matches {words[0]!r}; `rocmdoctor list-checks` names them all")
+        from rocmdoctor.reports import diagnosis_json, diagnosis_text
+
+        json_wanted = format == "json"
+        emit(diagnosis_json.render_unrecognised() if json_wanted else diagnosis_text.render_unrecognised(width()))
+        return FAILED
+    host = _host(snapshot, root, user)
+    from rocmdoctor.matrix import load_matrix
+
+    answer = diagnosis.diagnose(host, load_matrix(matrix), found, python=python)
+    if format == "json":
+        from rocmdoctor.reports import diagnosis_json
+
+        emit(diagnosis_json.render(answer))
+    else:
+        from rocmdoctor.reports import diagnosis_text
+
+        emit(
+            diagnosis_text.render(
+                answer, verbose=verbose, color=colors(no_color), width=width(), as_root=_as_root(host, snapshot)
+            )
+        )
+    return OK
+
+
+@app.command()
+def stack(
+    snapshot: Annotated[str | None, typer.Option(metavar="PATH", help="Show a recorded host: a folder or a .tar.gz.")] = None,
+    root: Annotated[str | None, typer.Option(metavar="DIR", help="Show the system installed under DIR.")] = None,
+    user: Annotated[str | None, typer.Option(metavar="NAME", help="Judge the access of this user.")] = None,
+    python: Annotated[str | None, typer.Option(metavar="PATH", help="Show this interpreter or environment.")] = None,
+    matrix: Annotated[str | None, typer.Option(metavar="FILE", help="Use this compatibility matrix.")] = None,
+    format: FormatOption = "text",
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Say also why a layer fits.")] = False,
+    no_color: Annotated[bool, typer.Option("--no-color", help="No colours (also NO_COLOR).")] = False,
+) -> int:
+    """Every layer from the GPU to the frameworks: version, where it comes from, and whether it fits the others."""
+    host = _host(snapshot, root, user)
+    from rocmdoctor import stack as layers
+    from rocmdoctor.matrix import load_matrix
+
+    seen = layers.gather(host, load_matrix(matrix), python=python)
+    if format == "json":
+        from rocmdoctor.reports import stack_json
+
+        emit(stack_json.render(seen))
+    else:
+        from rocmdoctor.reports import stack_text
+
+        emit(stack_text.render(seen, verbose=verbose, color=colors(no_color), width=width()))
     return OK
 
 
@@ -230,6 +306,26 @@ def _host(snapshot: str | None, root: str | None, user: str | None) -> Host:
     from rocmdoctor.host.live import LiveHost
 
     return LiveHost(root or "/", user=user)
+
+
+def _as_root(host: Host, snapshot: str | None) -> bool:
+    """Whether the reader is root, so that commands need no sudo."""
+    return host.user.uid == 0 if snapshot else os.geteuid() == 0
+
+
+def _check_pages(words: Sequence[str], format: str) -> str | None:
+    """The pages on checks, when every word is the id or area of one, or a glob; None when they are something else."""
+    if not all(re.fullmatch(r"[a-z][a-z0-9_.*?\[\]-]*|\*", word) for word in words):
+        return None
+    from rocmdoctor import engine
+    from rocmdoctor.reports import catalog
+
+    checks = _all_checks()
+    try:
+        chosen = engine.select(checks, words, deep=True)
+    except engine.UnknownCheck:
+        return None
+    return catalog.listing_json(chosen) if format == "json" else "\n".join(catalog.explain(c, checks, width()) for c in chosen)
 
 
 def _accepted(report: Report, accepted: str | None, extend: str | None) -> Report:

@@ -1,4 +1,4 @@
-"""The two streams of the command line: data on standard output, one line at a time on standard error."""
+"""The streams of the command line: data on standard output, one line at a time on standard error, text from standard input."""
 
 from __future__ import annotations
 
@@ -34,6 +34,17 @@ def emit(text: str) -> None:
         stream.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def piped_text(limit: int) -> str:
+    """What is piped into standard input, at most `limit` bytes; "" from a terminal, where nobody knows that text is awaited."""
+    stream = sys.stdin
+    try:
+        if stream is None or stream.isatty():
+            return ""
+        return stream.buffer.read(limit).decode("utf-8", "replace")
+    except (OSError, ValueError):  # closed
+        return ""
 
 
 def complain(text: str) -> None:

@@ -31,11 +31,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "checks": {"host", "facts", "matrix", "engine"},
     "examination": {"host", "facts", "matrix", "engine"},
     "stack": {"host", "facts", "matrix", "engine", "examination"},
-    "reports": {"host", "engine", "stack"},  # of the host the redaction
+    "diagnosis": {"host", "matrix", "engine", "examination"},
+    "reports": {"host", "engine", "stack", "diagnosis"},  # of the host the redaction
     "plan": {"host", "facts", "matrix"},
     "matrix.commands": {"matrix", "reports"},
     "terminal": {"reports"},
     "cli": {
+        "diagnosis",
         "terminal",
         "host",
         "facts",

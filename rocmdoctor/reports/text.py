@@ -39,6 +39,13 @@ def render(
     return "".join(f"{line}\n" for line in (page.quiet() if quiet else page.full()))
 
 
+def finding_lines(
+    result: Result, report: Report, *, color: bool = False, width: int = 80, as_root: bool = False
+) -> Iterator[str]:
+    """One finding of `report` as it stands in the text form: title, detail, evidence, and what to run."""
+    return _Page(report, False, color, max(width, MIN_WIDTH), as_root).finding(result)
+
+
 class _Page:
     def __init__(self, report: Report, verbose: bool, color: bool, width: int, as_root: bool) -> None:
         self.report = report

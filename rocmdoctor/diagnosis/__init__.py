@@ -1,0 +1,89 @@
+"""From an error text to its cause on this host: texts that people paste are recognised, what could cause them is checked here.
+
+A text alone names no cause: "no ROCm-capable device is detected" has a dozen. Each text lists the checks that could explain it;
+these run on the host, and the first that fails is the cause. What passes is ruled out, what cannot be told stays open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rocmdoctor import engine
+from rocmdoctor.diagnosis.recognition import LIMIT, ErrorText, Match, recognise
+from rocmdoctor.results import Report, Result, Status
+
+if TYPE_CHECKING:
+    from rocmdoctor.host import Host
+    from rocmdoctor.matrix import Matrix
+
+__all__ = ["LIMIT", "Diagnosis", "ErrorText", "Match", "candidates", "diagnose", "recognise"]
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """`matches`: the texts that were recognised. `report`: the checks that could explain them, judged here, and the failures
+    that stand before those."""
+
+    matches: tuple[Match, ...]
+    report: Report
+
+    @property
+    def confirmed(self) -> tuple[Result, ...]:
+        """Failures in the order in which the layers stand on each other, then warnings."""
+        results = self.report.results
+        return tuple(r for status in (Status.FAIL, Status.WARN) for r in results if r.status is status)
+
+    @property
+    def cause(self) -> Result | None:
+        """What failed first: what stands lower breaks what stands above. None when no candidate was confirmed."""
+        return next(iter(self.confirmed), None)
+
+    @property
+    def ruled_out(self) -> tuple[Result, ...]:
+        """Candidates that hold on this host."""
+        return tuple(r for r in self.report.results if r.status is Status.PASS)
+
+    @property
+    def unknown(self) -> tuple[Result, ...]:
+        """Candidates that could not be judged: a fact is unknown, a failure stands before them, or the check broke."""
+        return tuple(r for r in self.report.results if _open(r))
+
+    @property
+    def not_applicable(self) -> tuple[Result, ...]:
+        """Candidates with nothing to judge on this host: no such package, no such variable, another kind of place."""
+        return tuple(r for r in self.report.results if r.status is Status.SKIP and not _open(r))
+
+
+def _open(result: Result) -> bool:
+    if result.status is Status.ERROR:
+        return True
+    return result.status is Status.SKIP and (result.because_of is not None or result.detail.startswith("unknown: "))
+
+
+def candidates(matches: Sequence[Match], checks: Sequence[engine.Check]) -> tuple[str, ...]:
+    """Ids of the checks that could explain the texts, the likeliest of the first text first. Deep ones wait to be asked for."""
+    found: dict[str, None] = {}
+    for match in matches:
+        for pattern in match.error.candidates:
+            area = pattern[:-1] if pattern.endswith("*") else None
+            hits = [c.id for c in checks if not c.deep and (c.id == pattern or (area and c.id.startswith(area)))]
+            found.update(dict.fromkeys(hits))
+    return tuple(found)
+
+
+def diagnose(
+    host: Host, matrix: Matrix, matches: tuple[Match, ...], *, python: str | None = None, rocm: str | None = None
+) -> Diagnosis:
+    """Judge on `host` what could cause the recognised texts. Texts without candidates give an empty report."""
+    from rocmdoctor.examination import examine
+
+    ids = candidates(matches, engine.all_checks())
+    report = examine(host, matrix, only=ids, python=python, rocm=rocm, plugins=False)
+    return Diagnosis(matches, report if ids else _without_results(report))
+
+
+def _without_results(report: Report) -> Report:
+    """`only` without a pattern means every check; a text that no check explains means none."""
+    return Report(report.host, (), report.matrix_date, report.tool_version, report.notices)
