@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rocmdoctor.facts.kfd import KfdNode
 from rocmdoctor.facts.pci import PciDevice
@@ -20,8 +19,7 @@ MAX_NAMES = 3
 """An id of which the revision is unknown can be a dozen products; then the chip's code name says more."""
 
 
-@dataclass(frozen=True, slots=True)
-class Gpu:
+class Gpu(NamedTuple):
     """One GPU board or APU (a PCI function, a partitioned board once with all its nodes; in WSL an agent of rocminfo).
 
     `gfx_source`: kfd | pci-id | rocminfo, None when gfx is unknown. `klass`: instinct | radeon-pro | radeon | apu | virtual, None
@@ -51,7 +49,9 @@ class Gpu:
 
     @property
     def family(self) -> str | None:
-        if self.klass in ("instinct", "virtual"):
+        if self.klass == "virtual":  # boards that are shared: Instinct (gfx9, gfx125x), or Radeon PRO V520, V620, V710
+            return "instinct" if (self.gfx or "gfx9").startswith(("gfx9", "gfx125")) else "radeon"
+        if self.klass == "instinct":
             return "instinct"
         if self.klass == "apu":
             return "ryzen"
