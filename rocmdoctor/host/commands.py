@@ -127,10 +127,14 @@ class Commands:
         return Command(argv, program, rc, stdout, stderr)
 
 
+class _Terminated(BaseException):
+    """SIGTERM has come; no `except Exception` may keep it."""
+
+
 @contextlib.contextmanager
 def unwinding() -> Iterator[None]:
     """SIGTERM (of timeout(1), of a scheduler) would end us at once, and leave running what we started and lying what it wrote. In
-    this block it is an exception, so that everything is cleared away first; the exit status stays 143."""
+    this block it is an exception, so that everything in it is cleared away; then the signal does what it was sent for."""
     import signal
     import threading
 
@@ -139,11 +143,15 @@ def unwinding() -> Iterator[None]:
         return
 
     def stop(signum: int, frame: object) -> None:
-        raise SystemExit(128 + signum)
+        signal.signal(signum, signal.SIG_IGN)  # a second one must not disturb the clearing away
+        raise _Terminated
 
     signal.signal(signal.SIGTERM, stop)
     try:
         yield
+    except _Terminated:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGTERM)
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 

@@ -32,8 +32,8 @@ class ScratchFolder:
     def __enter__(self) -> ScratchFolder:
         with contextlib.ExitStack() as block:
             block.enter_context(unwinding())
-            self._make()
             block.callback(self._remove)
+            self._make()
             self._block = block.pop_all()
         return self
 
@@ -60,11 +60,11 @@ class ScratchFolder:
                 os.chown(path, self._user.uid, self._user.gid, follow_symlinks=False)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._block.close()
+        self._block.__exit__(kind, error, trace)
 
     def _remove(self) -> None:
         """Whatever was killed is gone by now; a child that has left its session may still write, hence more than one try."""
-        for _ in range(3):
+        for _ in range(3 if self.folder else 0):
             shutil.rmtree(self.folder, ignore_errors=True)
             if not os.path.lexists(self.folder):
                 return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -132,7 +133,7 @@ def test_sigterm_clears_everything_away(place: Path) -> None:
             assert time.monotonic() < deadline and child.poll() is None
             time.sleep(0.02)
         child.terminate()
-        assert child.wait(10) == 143
+        assert child.wait(10) == -signal.SIGTERM
     finally:
         child.kill()
     pid = int((place / "pid").read_text())
