@@ -6,7 +6,7 @@ for the nodes; systemd rules.d/50-udev-default.rules for group render and mode.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rocmdoctor.host import Host, UnknownFact
 
@@ -16,8 +16,7 @@ RENDER = "/dev/dri/renderD*"
 MAX_RENDER_NODES = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceNode:
+class DeviceNode(NamedTuple):
     """`open` is the result of opening read-write as the asked user: "ok" or an errno name (ENOENT when absent), None when it
     could not be told. `group`: name of gid, None when it has no name here (rules.md 21)."""
 
@@ -52,8 +51,7 @@ class DeviceNode:
         return f"{kind}mode {self.mode & 0o7777:04o} {owner}:{self.group or self.gid}, open: {self.open or 'unknown'}"
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(NamedTuple):
     """`kfd` is always there (exists False when absent); render nodes by minor."""
 
     kfd: DeviceNode

@@ -7,7 +7,7 @@ It is read where a host is known by such a text alone. Tools that copy the scrip
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rocmdoctor.facts import torch_build
 from rocmdoctor.facts.distributions import normalised
@@ -18,8 +18,7 @@ _KERNEL = re.compile(r"Linux-(.+?)-(?:x86_64|aarch64|ppc64le)\b")
 _ABSENT = ("N/A", "Could not collect", "No CUDA", "None", "")
 
 
-@dataclass(frozen=True, slots=True)
-class CollectEnv:
+class CollectEnv(NamedTuple):
     """Fields are None where the text has no such line or says "N/A" or "Could not collect". `hip` is the HIP that torch was
     built with, `hip_runtime` the one that it found. `gfx`: targets in "GPU models and configuration". `packages`: normalised
     name to version, pip's before conda's."""

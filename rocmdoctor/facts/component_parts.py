@@ -6,11 +6,10 @@ Fedora and Arch. None of them depends on a release.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """`group`: runtime | compiler | libraries | tools. `library` is a base name without .so, `program` a name in bin/.
 
     `packages` are AMD's classic names, `amdrocm` the name in the amdrocm world, `distro` the distributions' (globs)."""

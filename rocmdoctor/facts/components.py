@@ -7,9 +7,8 @@ does the version of its package ("4.2.0.60200-66~22.04"). No file is opened but 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rocmdoctor import versions
 from rocmdoctor.facts import known
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
     from rocmdoctor.facts.rocm import RocmInstall
 
 
-@dataclass(frozen=True, slots=True)
-class Component:
+class Component(NamedTuple):
     """One part in one place. `root` is the install's folder, or the wheel's. `version` is the part's own, None when unknown;
     `release` the ROCm release it belongs to. `package` is "name version" of the package or distribution that brought it.
     `soname`: the number behind .so ("4"). `path`: the file, None for a part that a database knows and no folder shows."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rocmdoctor.host import Host, UnknownFact
 
@@ -10,8 +10,7 @@ _FIRST_PROCESSORS = 32 << 10
 """Bytes to read: the first processor is enough, and the kernel writes the file processor by processor."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cpu:
+class Cpu(NamedTuple):
     """None where the file says nothing. `hypervisor`: the flag that a hypervisor sets (x86 only, else None)."""
 
     vendor: str | None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rocmdoctor.facts import known
 from rocmdoctor.host import Host
@@ -24,8 +24,7 @@ _SEPARATORS = re.compile(r"[-_.]+")
 _EGG_PYTHON = re.compile(r"-py\d(\.\d+)?(-.*)?$")
 
 
-@dataclass(frozen=True, slots=True)
-class Distribution:
+class Distribution(NamedTuple):
     """One *.dist-info of an environment. `requires` are Requires-Dist lines as written."""
 
     name: str

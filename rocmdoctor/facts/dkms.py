@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rocmdoctor.host import Host, UnknownFact
 
@@ -29,8 +29,7 @@ BuildKey = tuple[str, str, "str | None", "str | None"]
 Builds = dict[BuildKey, str]
 
 
-@dataclass(frozen=True, slots=True)
-class DkmsBuild:
+class DkmsBuild(NamedTuple):
     """`state`: added | built | installed | broken ("installed (original_module exists)" and "installed-weak from ..." are given
     as installed; broken is what dkms 3 says of a module whose source is gone).
 
@@ -43,8 +42,7 @@ class DkmsBuild:
     state: str
 
 
-@dataclass(frozen=True, slots=True)
-class DkmsLog:
+class DkmsLog(NamedTuple):
     """Log of a build that gave no module: /var/lib/dkms/MODULE/VERSION/{build,KERNEL/ARCH/log}/make.log. `kernel`: the one it
     was for. `errors`: its first telling lines, bounded; empty when there are none or it cannot be read."""
 
@@ -53,8 +51,7 @@ class DkmsLog:
     errors: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Dkms:
+class Dkms(NamedTuple):
     """`available`: a dkms tree or program exists."""
 
     available: bool

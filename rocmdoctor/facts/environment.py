@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from rocmdoctor.facts.start_up_files import Setting, read_settings
 from rocmdoctor.host import Host
@@ -23,8 +24,7 @@ _INDEX = r"0|[1-9]\d{0,6}"
 _STRTOL = r"[+-]?(?:0[xX][0-9a-fA-F]{1,8}|\d{1,9})"
 
 
-@dataclass(frozen=True, slots=True)
-class Override:
+class Override(NamedTuple):
     """One override variable. `node` is a KFD node number, None for the global one. `gfx` is None for a value that the run time
     refuses ("gfx1103", "11.0", ""): it then starts with no GPU at all."""
 
@@ -63,8 +63,7 @@ def override_value(gfx: str) -> str | None:
     return f"{found.group(1)}.{int(found.group(2), 16)}.{int(found.group(3), 16)}" if found else None
 
 
-@dataclass(frozen=True, slots=True)
-class Mask:
+class Mask(NamedTuple):
     """One visibility variable that is set. `tokens` as the run time splits it; an empty value has none."""
 
     variable: str
@@ -87,8 +86,7 @@ class Visible:
     cut: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Visibility:
+class Visibility(NamedTuple):
     """The variables that are set, in the order in which they act: ROCR, then HIP (CUDA where HIP is not set), then
     GPU_DEVICE_ORDINAL. `ignored`: CUDA_VISIBLE_DEVICES beside HIP_VISIBLE_DEVICES."""
 
@@ -159,8 +157,7 @@ def _unknown_uuid(token: str, mask: Mask, left: list[int]) -> int:
     return left[0] if len(left) == 1 else -1 - mask.tokens.index(token)
 
 
-@dataclass(frozen=True, slots=True)
-class Environment:
+class Environment(NamedTuple):
     """`overrides`: the global one first, then by node. `settings`: where start-up files and units set such variables."""
 
     overrides: tuple[Override, ...]

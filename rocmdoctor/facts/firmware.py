@@ -7,8 +7,7 @@ kernel looks into first.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rocmdoctor.facts import known
 from rocmdoctor.host import Host, UnknownFact
@@ -27,8 +26,7 @@ _DATE = re.compile(r"(?<![0-9])(20[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3
 _NAME = re.compile(r"^[A-Za-z0-9_.+-]+(?:/[A-Za-z0-9_.+-]+)*$")
 
 
-@dataclass(frozen=True, slots=True)
-class Firmware:
+class Firmware(NamedTuple):
     """`folders`: existing amdgpu folders in the kernel's order of search, each once. The package is the distribution's, None when
     there is none (or packages are unknown); `date` is the linux-firmware snapshot in its version as YYYYMMDD."""
 

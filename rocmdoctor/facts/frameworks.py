@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rocmdoctor.facts import known
 from rocmdoctor.host import Host
@@ -37,8 +36,7 @@ _PROBE = 4 << 20
 """Bytes of an extension in which its needed libraries are looked for: .dynstr lies near the start."""
 
 
-@dataclass(frozen=True, slots=True)
-class JaxPart:
+class JaxPart(NamedTuple):
     """One of JAX's GPU packages: `accelerator` rocm | cuda, `major` "7" of jax-rocm7-plugin (60 is 6), `kind` plugin | pjrt."""
 
     distribution: Distribution
@@ -47,8 +45,7 @@ class JaxPart:
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
-class Frameworks:
+class Frameworks(NamedTuple):
     """What one environment holds beside torch.
 
     `bitsandbytes`: ("rocm", "72"), ("cuda", "124"), ("hip", "") for each library in its folder; `vllm`: names of its extensions;

@@ -8,13 +8,12 @@ modprobe(8).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rocmdoctor.host import Host
 
 
-@dataclass(frozen=True, slots=True)
-class Kernel:
+class Kernel(NamedTuple):
     """`release` as uname gives it ("6.8.0-45-generic"); `flavour` is its last part ("generic", "oem", "azure", "el9_4",
     "default")."""
 
@@ -33,8 +32,7 @@ class Kernel:
         return "microsoft" in self.release.lower()
 
 
-@dataclass(frozen=True, slots=True)
-class Cmdline:
+class Cmdline(NamedTuple):
     """Parameters in order, values unquoted; a parameter without "=" has the value None."""
 
     params: tuple[tuple[str, str | None], ...]

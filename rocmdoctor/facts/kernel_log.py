@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from rocmdoctor.host import Command, Host, UnknownFact
 
@@ -20,8 +21,7 @@ _BOOT_SECONDS = 5.0
 """A log whose first message is older than this has not lost the boot."""
 
 
-@dataclass(frozen=True, slots=True)
-class LogLine:
+class LogLine(NamedTuple):
     """One message without its prefix. `seconds` since boot where the prefix tells; `device` is a PCI address named in it."""
 
     text: str

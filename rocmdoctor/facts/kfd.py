@@ -7,7 +7,7 @@ HSA_OVERRIDE_GFX_VERSION does not touch it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from rocmdoctor.facts.sysfs import attribute, number, properties
 from rocmdoctor.host import Host, UnknownFact
@@ -21,8 +21,7 @@ _FRAME_BUFFER_HEAPS = (1, 2)
 """HSA_MEM_HEAP_TYPE_FB_PUBLIC and _FB_PRIVATE; 0 is system memory, 3 and above are on-chip memories."""
 
 
-@dataclass(frozen=True, slots=True)
-class KfdLink:
+class KfdLink(NamedTuple):
     """A directed link to node `to`; `type` 2 is PCIe, 11 is xGMI; `weight` as the kernel gives it."""
 
     to: int
@@ -31,8 +30,7 @@ class KfdLink:
     p2p: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class KfdNode:
+class KfdNode(NamedTuple):
     """One topology node. simd_count 0 is a CPU (rules.md 7). `vram_bytes` is None where no mem_banks were read."""
 
     id: int
@@ -64,8 +62,7 @@ class KfdNode:
         return decode_gfx(self.gfx_target_version) if self.gfx_target_version else None
 
 
-@dataclass(frozen=True, slots=True)
-class KfdTopology:
+class KfdTopology(NamedTuple):
     """`present`: the topology folder exists. `unreadable`: ids of nodes whose properties a device cgroup hides (EPERM)."""
 
     present: bool
@@ -145,7 +142,7 @@ def _with_partitions(nodes: list[KfdNode]) -> tuple[KfdNode, ...]:
         if node.pci_address and not node.pci_address.endswith(".0") and 90400 <= (node.gfx_target_version or 0) < 100000:
             board = boards.get(node.pci_address[:-1] + "0")
             if board and (board.device_id, board.unique_id) == (node.device_id, node.unique_id):
-                node = replace(node, pci_address=board.pci_address, partition=int(node.pci_address[-1]))
+                node = node._replace(pci_address=board.pci_address, partition=int(node.pci_address[-1]))
         result.append(node)
     return tuple(result)
 

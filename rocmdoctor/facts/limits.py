@@ -7,7 +7,7 @@ drivers/gpu/drm/ttm/ttm_tt.c (pages_limit). All of it is advice (rules.md 47, 48
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rocmdoctor.facts import cpu, known
 from rocmdoctor.facts.sysfs import number
@@ -16,8 +16,7 @@ from rocmdoctor.host import Host, UnknownFact
 UNLIMITED = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """None where the file is absent, unreadable or says nothing. `memlock` (bytes) and `nofile` are soft limits, -1 is
     unlimited. `ttm_pages_limit` in 4 KiB pages. `numa_nodes` is 0 where sysfs does not tell."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rocmdoctor.host import Host, UnknownFact
 
@@ -19,8 +19,7 @@ _CONF_LIMIT = 64 << 10
 _CACHE_ENTRIES = 50_000
 
 
-@dataclass(frozen=True, slots=True)
-class Loader:
+class Loader(NamedTuple):
     """`cache`: (soname, path) of 64-bit entries in the order of ldconfig -p. `conf_dirs`: (folder, file naming it).
     `library_path`: folders of LD_LIBRARY_PATH in order, empty entries dropped."""
 

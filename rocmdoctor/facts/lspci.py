@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 MAX_LINES = 200_000
 _MAX_LINE = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class LspciDevice:
+class LspciDevice(NamedTuple):
     """One function as far as the text tells. `slot` as printed ("03:00.0" or "0000:03:00.0"; in tree views the part that the
     last branch shows). Ids are four lower-case hex digits; `class_id` is "0300". None is what the text does not tell."""
 
@@ -90,7 +89,7 @@ def _human_readable(lines: Iterable[str]) -> Iterator[LspciDevice]:
             device = begun
         elif device and "Kernel driver in use:" in line:
             words = line.partition("Kernel driver in use:")[2].split()
-            device = replace(device, driver=words[0] if words else None)
+            device = device._replace(driver=words[0] if words else None)
     if device:
         yield device
 

@@ -11,7 +11,7 @@ modprobe.d is read in `modprobe_config`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rocmdoctor.facts.sysfs import attribute
 from rocmdoctor.host import Host, UnknownFact
@@ -22,8 +22,7 @@ _MODULE_FOLDERS = ("/lib/modules", "/usr/lib/modules")
 _OUT_OF_TREE = ("updates/", "extra/", "weak-updates/")
 
 
-@dataclass(frozen=True, slots=True)
-class Blacklist:
+class Blacklist(NamedTuple):
     """A reason why a module is not loaded by itself: `source` is a file or "/proc/cmdline", `line` the text there, `number` the
     number of the line (from 1; 0 for the command line)."""
 
@@ -33,16 +32,14 @@ class Blacklist:
     number: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleFile:
+class ModuleFile(NamedTuple):
     """A module file of the running kernel: `kind` is dkms (updates/dkms, extra, weak-updates) or inbox (kernel/...)."""
 
     path: str
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
-class Module:
+class Module(NamedTuple):
     """One module by name, `-` written `_`. `kind` is builtin | dkms | inbox, None when not loaded. `parameters` from sysfs."""
 
     name: str
@@ -58,8 +55,7 @@ class Module:
     """Named in modules.builtin of the running kernel."""
 
 
-@dataclass(frozen=True, slots=True)
-class Modinfo:
+class Modinfo(NamedTuple):
     """`modinfo amdgpu`: file name, version, signer, vermagic, and firmware names; empty fields are None."""
 
     filename: str | None
@@ -72,8 +68,7 @@ class Modinfo:
     intree: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ModprobeConfig:
+class ModprobeConfig(NamedTuple):
     """modprobe.d of /etc, /run, /usr/local/lib, /usr/lib, /lib, by modprobe's rule that a file in an earlier folder hides
     one of the same name in a later one."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rocmdoctor.host import Host
 
@@ -41,8 +41,7 @@ _PACKAGE_MANAGERS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class OsRelease:
+class OsRelease(NamedTuple):
     """`id` lower case, "linux" when there is no file. `codename` is VERSION_CODENAME; the Ubuntu base is in `ubuntu_codename`.
     `name` is PRETTY_NAME, else NAME."""
 

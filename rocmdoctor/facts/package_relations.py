@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rocmdoctor.facts.package_versions import debian_satisfies
 
@@ -18,8 +17,7 @@ _CONFIGURED = frozenset(("installed", "triggers-pending"))
 """States that fulfil a dependency (deb-triggers(5): triggers-awaited does not)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Relation:
+class Relation(NamedTuple):
     """One alternative of a dependency: a package name and, unless `operator` is "", the version it must have."""
 
     name: str
@@ -30,8 +28,7 @@ class Relation:
         return f"{self.name} ({self.operator} {self.version})" if self.operator else self.name
 
 
-@dataclass(frozen=True, slots=True)
-class Unmet:
+class Unmet(NamedTuple):
     """A dependency of `package` that nothing installed fulfils. `found`: the package of that name that is there all the same,
     with another version or itself not configured; None when there is none."""
 

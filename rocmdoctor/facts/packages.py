@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fnmatch import filter as glob_filter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rocmdoctor.facts import release_stamps
 from rocmdoctor.host import Host, UnknownFact
@@ -37,8 +37,7 @@ _RPM_TIMEOUT = 15.0
 """Seconds: a cold rpm database on a slow disk takes several."""
 
 
-@dataclass(frozen=True, slots=True)
-class Package:
+class Package(NamedTuple):
     """`version` without epoch as the database writes it (`epoch` apart); `state` is dpkg's third word: installed |
     half-configured | half-installed | unpacked | triggers-pending | triggers-awaited | config-files; rpm and pacman: installed.
     `hold`: dpkg's want is hold. `depends` and `provides` are the raw fields of dpkg (Pre-Depends included), "" elsewhere."""

@@ -7,7 +7,7 @@ are read for AMD GPUs only (mem_info_*: drivers/gpu/drm/amd/amdgpu/amdgpu_vram_m
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rocmdoctor.facts.sysfs import attribute, hexadecimal, number
 from rocmdoctor.host import Host, UnknownFact
@@ -22,8 +22,7 @@ _WIDTH_UNKNOWN = 255
 """PCIE_LNK_WIDTH_UNKNOWN, which sysfs prints as a number."""
 
 
-@dataclass(frozen=True, slots=True)
-class PciLink:
+class PciLink(NamedTuple):
     """Negotiated and possible PCIe link; speeds in GT/s, widths in lanes; None where sysfs has no number."""
 
     speed: float | None
@@ -32,8 +31,7 @@ class PciLink:
     max_width: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class PciDevice:
+class PciDevice(NamedTuple):
     """One function. `vendor` and `device` are four lower-case hex digits; `class_code` is 0x030000 style."""
 
     address: str

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rocmdoctor.facts import cpu, known
 from rocmdoctor.facts.sysfs import attribute
@@ -20,8 +20,7 @@ IDENTITY = ((0, 0, 4294967295),)
 """uid_map of the initial user namespace."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """`kind` is bare-metal | vm | container | wsl (the report's words).
 
     `container`: docker | podman | lxc | kubernetes | apptainer | systemd-nspawn | container, or None. `rootless`: uid 0 in

@@ -7,7 +7,7 @@ PEP 668 (EXTERNALLY-MANAGED), site(3), conda's conda-meta folder; Debian's dist-
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rocmdoctor.facts import known
 from rocmdoctor.facts.distributions import Distribution, normalised, read_distributions
@@ -17,8 +17,7 @@ from rocmdoctor.host import Host, UnknownFact
 __all__ = ["Distribution", "PythonEnv", "Torch", "gather"]
 
 
-@dataclass(frozen=True, slots=True)
-class PythonEnv:
+class PythonEnv(NamedTuple):
     """`origin`: option | VIRTUAL_ENV | CONDA_PREFIX | path | user-site. `version` "3.10.12" or "3.10", "" when unknown.
 
     user-site is the interpreter of PATH where torch comes from ~/.local. `site_packages` in the order of sys.path."""

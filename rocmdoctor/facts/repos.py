@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 from rocmdoctor.facts import repo_layout
 from rocmdoctor.host import Host, UnknownFact
@@ -18,8 +18,7 @@ _FILE_COUNT = 400
 _SOURCE_COUNT = 2000
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(NamedTuple):
     """One apt source line or stanza, or one .repo section. `kind`: apt | yum | zypp. apt has one entry per (line or stanza)."""
 
     kind: str
@@ -62,8 +61,7 @@ class Repository:
         return next(filter(None, map(repo_layout.release, self.uris)), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Pin:
+class Pin(NamedTuple):
     """One stanza of apt preferences."""
 
     file: str
@@ -87,8 +85,7 @@ class Pin:
         return all(any(fnmatchcase(name, pattern) for pattern in self.packages) for name in repo_layout.SHADOWED_PACKAGES)
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(NamedTuple):
     """A primary OpenPGP public key. `fingerprint` is upper-case hex, 40 digits (64 for the rare version 6 key); `created` and
     `expires` are ISO dates in UTC, `expires` None for never. Subkeys' ids are included in `key_ids`, the primary's own first."""
 
@@ -99,8 +96,7 @@ class Key:
     revoked: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Keyring:
+class Keyring(NamedTuple):
     """A key file that exists. `keys` None: content unknown (placeholder, no permission); empty: read, and no OpenPGP key is in it
     (an error page saved by curl). `armored`: ASCII armour (apt reads .asc only by that suffix)."""
 
@@ -109,8 +105,7 @@ class Keyring:
     armored: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Repositories:
+class Repositories(NamedTuple):
     """All sources of the host, disabled ones included; keyrings are those in apt's trusted folders and those named by
     signed-by."""
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rocmdoctor import versions
 from rocmdoctor.facts import known
@@ -21,8 +20,7 @@ TOOLS = frozenset((
 ))  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class RocmInstall:
+class RocmInstall(NamedTuple):
     """`root` is the real folder. `origin`: amd-package | distro-package | amdrocm-package | wheel | tarball | unknown.
     `active`: the one that /opt/rocm, ROCM_PATH or PATH (first rocminfo/hipcc) leads to. `gfx`: targets in rocblas/library
     file names (None when there is no rocBLAS)."""
@@ -51,8 +49,7 @@ class RocmInstall:
         return not (self.has_hip or self.has_hsa or self.tools)
 
 
-@dataclass(frozen=True, slots=True)
-class Rocm:
+class Rocm(NamedTuple):
     """Installs by root; at most one is active. `link`: where /opt/rocm leads, None when absent or a real folder."""
 
     installs: tuple[RocmInstall, ...]
@@ -251,7 +248,7 @@ def gather(host: Host, packages: PackageDb | None = None) -> Rocm:
         installs.append(own)
     active = _active(host, installs, tool)
     installs.sort(key=lambda i: (versions.key(i.root), i.root))
-    return Rocm(tuple(replace(i, active=i is active) for i in installs), link)
+    return Rocm(tuple(i._replace(active=i is active) for i in installs), link)
 
 
 def _overlap(one: str, other: str) -> bool:

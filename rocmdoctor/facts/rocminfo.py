@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from rocmdoctor.host import Host
 
@@ -14,8 +14,7 @@ MAX_AGENTS = 1024
 """More than any machine has (CPX on eight MI300X gives 64): a bound on hostile text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Agent:
+class Agent(NamedTuple):
     """`isa` holds the names of all ISA blocks in order; the target is the first (rules.md 6). `gfx` is the plain target
     ("gfx90a") from Name or ISA, None for a CPU. `features`: "sramecc+:xnack-" part of the first ISA. `pool_bytes`: size of the
     largest global pool. `node` is KFD's node number, `uuid` as printed, `bdf` "0000:03:00.0" from BDFID and Domain."""
@@ -37,8 +36,7 @@ class Agent:
     """PCI device id, four hex digits ("744c"); "" when not printed or zero."""
 
 
-@dataclass(frozen=True, slots=True)
-class RocmInfo:
+class RocmInfo(NamedTuple):
     """`found`: the program exists. `error`: not-loaded | kfd-missing | permission | kfd-open | out-of-resources | hsa-error |
     no-gpu-agent | timeout | library-missing | symbol-missing | crash | no-login, None when it went well. `error_text`: the
     telling line(s).
@@ -290,5 +288,5 @@ def gather(host: Host) -> RocmInfo:
         return RocmInfo(False, None, (), None, None, None, "", command.rc)
     info = parse(command.stdout, command.stderr, command.rc)
     if command.timed_out:
-        info = replace(info, error="timeout", error_text=f"rocminfo did not end within {TIME_LIMIT:g} s")
-    return replace(info, program=command.program)
+        info = info._replace(error="timeout", error_text=f"rocminfo did not end within {TIME_LIMIT:g} s")
+    return info._replace(program=command.program)

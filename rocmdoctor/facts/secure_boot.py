@@ -7,7 +7,7 @@ attributes come first), mokutil(1), dkms(8) (mok_certificate).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rocmdoctor.host import Host, UnknownFact
 
@@ -19,8 +19,7 @@ MOK_KEYS = ("/var/lib/shim-signed/mok/MOK.der", "/var/lib/dkms/mok.pub")
 """Certificates DKMS signs with: Ubuntu's, and dkms 3's own."""
 
 
-@dataclass(frozen=True, slots=True)
-class SecureBoot:
+class SecureBoot(NamedTuple):
     """`enabled` False also for a machine without UEFI. `source`: where that was read. `mok_enrolled`: whether DKMS's key
     `mok_key` (mokutil --test-key) is enrolled, None if not asked or not told. `mok_pending`: an import waits for the next boot's
     MOK manager."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from rocmdoctor.facts import known
 from rocmdoctor.host import Host
@@ -31,8 +31,7 @@ _PLAIN = rf"\s*{_NAME}={_VALUE}\s*(?:[;#].*)?$"
 _MENTIONS = ("HSA_OVERRIDE_GFX_VERSION", "_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "LD_LIBRARY_PATH")
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     """A variable set in a file. `line` counts from 1, `text` is that line (cut), `value` without its quotes."""
 
     file: str

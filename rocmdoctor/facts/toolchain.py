@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rocmdoctor import versions
 from rocmdoctor.facts import known
@@ -33,8 +32,7 @@ _TARGET = re.compile(r"gfx(?:\d{1,2}(?:-\d)?-generic|[0-9a-f]{3,5})")
 _SPLIT = re.compile(r"[\s,;]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Gcc:
+class Gcc(NamedTuple):
     """A gcc that clang counts (its folder holds crtbegin.o). `version` is the folder's name ("12"); `headers` the folder with the
     C++ headers of that version, None when they are not installed."""
 
@@ -43,8 +41,7 @@ class Gcc:
     headers: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Compiler:
+class Compiler(NamedTuple):
     """The compiler of one install. `clang` None: there is none. `version`: of its resource folder, None when that is not there.
 
     `device_libraries`: the folder with the *.bc files; `empty_device_folders`: such folders without them. `hip_headers`: None
@@ -64,8 +61,7 @@ class Compiler:
         return self.version is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Targets:
+class Targets(NamedTuple):
     """A variable with build targets. `targets` as written, with features ("gfx90a:xnack-"); `unread`: words that are none."""
 
     variable: str
@@ -74,8 +70,7 @@ class Targets:
     unread: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Toolchain:
+class Toolchain(NamedTuple):
     """`gccs`: newest first, so the first is the one that clang takes. `compiler`: of the active install, None without one."""
 
     gccs: tuple[Gcc, ...]

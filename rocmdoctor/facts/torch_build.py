@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rocmdoctor import versions
 from rocmdoctor.facts import known
@@ -23,8 +23,7 @@ LAST_HIP_LIKE_ROCM = (7, 2)
 """Up to here HIP's X.Y is ROCm's; later ROCm 10.0 has HIP 7.15 (rules.md 30)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Torch:
+class Torch(NamedTuple):
     """`build`: rocm | cuda | cpu | xpu. `version` is torch.__version__ of version.py, else the distribution's. `hip`, `rocm`,
     `cuda` as in version.py. `rocm_release`: the ROCm release of the wheel by rules.md 30 (version.rocm, then the +rocm tag,
     then hip up to 7.2), None for others. `layout`: bundled | rocm-sdk | system (a ROCm build with no ROCm libraries of its

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 
 class UnknownFact(Exception):
@@ -27,8 +26,7 @@ class HostError(Exception):
 NodeType = Literal["file", "dir", "link", "char", "block"]
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(NamedTuple):
     """Metadata of a path (lstat when links are not followed). `size` is in bytes where it is known."""
 
     type: NodeType
@@ -41,8 +39,7 @@ class Node:
     size: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Uname:
+class Uname(NamedTuple):
     """uname(2) of the host: `release` is the running kernel, `machine` the architecture."""
 
     sysname: str
@@ -51,8 +48,7 @@ class Uname:
     machine: str
 
 
-@dataclass(frozen=True, slots=True)
-class User:
+class User(NamedTuple):
     """The asked user. `groups`: gids of this session; `database_groups`: gids of a new session (getgrouplist).
 
     They differ between `usermod` and the next login (rules.md 20).
@@ -66,8 +62,7 @@ class User:
     sudo_user: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """What a command said. Not found: `program` None and rc 127; time-out: `timed_out` and rc 124."""
 
     argv: tuple[str, ...]
@@ -82,8 +77,7 @@ class Command:
         return self.program is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Filesystem:
+class Filesystem(NamedTuple):
     """Size and free space of a mounted file system, in bytes (statvfs)."""
 
     size: int

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rocmdoctor.host import User
 
 READ_WRITE = 6
 
 
-@dataclass(frozen=True, slots=True)
-class AclEntry:
+class AclEntry(NamedTuple):
     """One entry of a POSIX ACL: `tag` as in acl(5), `id` a uid or gid where the tag has one, `perm` a bit mask rwx."""
 
     tag: str

@@ -10,7 +10,7 @@ import os
 import stat
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rocmdoctor.host import HostError
 from rocmdoctor.host.snapshot_tree import MAX_ENTRIES, reason
@@ -24,8 +24,7 @@ _CHUNK = 64 << 10
 _PARTS = ("snapshot.json", "nodes.json", "commands.json")
 
 
-@dataclass(frozen=True, slots=True)
-class Archive:
+class Archive(NamedTuple):
     """The parts of a snapshot: the JSON files by name, files by host path, and folders by host path."""
 
     parts: Mapping[str, bytes]

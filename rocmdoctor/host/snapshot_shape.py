@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from rocmdoctor.host import Command, Filesystem, HostError, Node, Uname, User
 from rocmdoctor.host.capture_patterns import is_wild
@@ -25,8 +24,7 @@ _TYPES = ("file", "dir", "link", "char", "block")
 DEFAULT_MODES = {"file": 0o644, "dir": 0o755, "link": 0o777, "char": 0o600, "block": 0o600}
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedNode:
+class RecordedNode(NamedTuple):
     """An entry of nodes.json: the metadata, the result of opening it, and whether a mode was recorded at all."""
 
     node: Node
@@ -34,8 +32,7 @@ class RecordedNode:
     has_mode: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Meta:
+class Meta(NamedTuple):
     """snapshot.json."""
 
     uname: Uname | None

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rocmdoctor.host import HostError, Node, UnknownFact
 from rocmdoctor.host.accounts import group_database
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
     from rocmdoctor.host.redaction import Redactor
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(NamedTuple):
     """The four parts of a snapshot."""
 
     meta: Mapping[str, Any]

@@ -198,8 +198,11 @@ class Matrix(HardwareQuestions, WheelQuestions, InstallQuestions):
         if release is None:
             return self._no_release(rocm, question)
         board = self._board(gfx, product, family)
-        apu = judge_classic_apu(release, gfx, self.apu_status, self.apu_classic, question) if not release.by_family else None
-        return apu or judge_gpu(release, self.distributions, gfx, board, os_id, os_version, question)
+        if release.line == "classic" and not release.gpus(gfx):
+            apu = judge_classic_apu(release, gfx, self.apu_status, self.apu_classic, question)
+            if apu is not None:
+                return apu
+        return judge_gpu(release, self.distributions, gfx, board, os_id, os_version, question)
 
     def driver(self, rocm: str, driver_release: str, *, family: str | None = None) -> Answer:
         """Does this release of AMD's driver ("6.4.1", "30.10.2") carry that user space, by AMD's tables?"""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from rocmdoctor import versions
 from rocmdoctor.matrix import products
 from rocmdoctor.matrix.answers import Verdict
-from rocmdoctor.matrix.distributions import Distribution
-from rocmdoctor.matrix.gpu_ids import GfxTarget
-from rocmdoctor.matrix.releases import GpuRow, OsLimit, OsRow, Release
+
+if TYPE_CHECKING:
+    from rocmdoctor.matrix.distributions import Distribution
+    from rocmdoctor.matrix.gpu_ids import GfxTarget
+    from rocmdoctor.matrix.releases import GpuRow, OsLimit, OsRow, Release
 
 STATUS = {
     "supported": Verdict.SUPPORTED,

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from rocmdoctor.matrix import products
 from rocmdoctor.matrix.answers import Answer, Verdict
 from rocmdoctor.matrix.board import BEST_FIRST, STATUS, Board, limit_holds, matching_rows, os_name, sources_of
-from rocmdoctor.matrix.distributions import Distribution
 from rocmdoctor.matrix.os_support import judge_os
-from rocmdoctor.matrix.releases import GpuRow, OsLimit, Release
-from rocmdoctor.matrix.running import ApuClassic, ApuStatus
+
+if TYPE_CHECKING:
+    from rocmdoctor.matrix.apu import ApuClassic, ApuStatus
+    from rocmdoctor.matrix.distributions import Distribution
+    from rocmdoctor.matrix.releases import GpuRow, OsLimit, Release
 
 _WORDS = {"preview": " as a technology preview", "deprecated": " as deprecated", "unsupported": " as unsupported"}
 
@@ -83,8 +86,6 @@ def _limit(release: Release, row: GpuRow, board: Board, os_id: str, os_version: 
 
 def judge_classic_apu(release: Release, gfx: str, status: ApuStatus, classic: ApuClassic, question: str) -> Answer | None:
     """APUs in the classic line, whose matrix never had them: what AMD's APU page says, else unknown. None: ask the rows."""
-    if release.line != "classic" or release.gpus(gfx):
-        return None
     if gfx in status.gfx and status.status(release.version, fixed_kernel=True) == "supported":
         reason = f"AMD's APU page has {gfx} with ROCm {release.version}, on the kernels it names"
         return Answer(Verdict.SUPPORTED, question, reason, status.source, "the classic matrix itself never lists APUs")

@@ -10,10 +10,11 @@ from rocmdoctor import versions
 from rocmdoctor.matrix.document import Document
 
 if TYPE_CHECKING:
+    from rocmdoctor.matrix.apu import ApuClassic, ApuStatus
     from rocmdoctor.matrix.distributions import Distribution
     from rocmdoctor.matrix.drivers import DriverRelease, Windows
     from rocmdoctor.matrix.recipes import KeyExpiry, Recipe, SigningKey
-    from rocmdoctor.matrix.running import ApuClassic, ApuMemory, ApuStatus, Containers, DkmsFailure, NodeTuning, Wsl
+    from rocmdoctor.matrix.running import ApuMemory, Containers, DkmsFailure, NodeTuning, Wsl
 
 
 class InstallQuestions:
@@ -163,13 +164,13 @@ class InstallQuestions:
 
     @cached_property
     def apu_status(self) -> ApuStatus:
-        from rocmdoctor.matrix.running import read_apu_status
+        from rocmdoctor.matrix.apu import read_apu_status
 
         return read_apu_status(self._doc)
 
     @cached_property
     def apu_classic(self) -> ApuClassic:
-        from rocmdoctor.matrix.running import read_apu_classic
+        from rocmdoctor.matrix.apu import read_apu_classic
 
         return read_apu_classic(self._doc)
 

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from rocmdoctor import versions
 from rocmdoctor.matrix.answers import Verdict
-from rocmdoctor.matrix.wheels import TheRockTorch, TorchIndexes, TorchRelease, WheelFault, cpython_tag
+from rocmdoctor.matrix.torch_releases import TorchRelease, cpython_tag
+from rocmdoctor.matrix.wheels import TheRockTorch, TorchIndexes, WheelFault
 
 
 class WheelChoice(NamedTuple):

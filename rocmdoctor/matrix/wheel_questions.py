@@ -11,6 +11,7 @@ from rocmdoctor.matrix.answers import Answer, Verdict
 from rocmdoctor.matrix.document import Document
 
 if TYPE_CHECKING:
+    from rocmdoctor.matrix.torch_releases import TorchRelease
     from rocmdoctor.matrix.wheel_choice import WheelChoice
     from rocmdoctor.matrix.wheels import (
         AmdWheels,
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
         TheRockIndex,
         TheRockTorch,
         TorchIndexes,
-        TorchRelease,
         WheelFault,
         WheelRules,
     )
@@ -37,7 +37,7 @@ class WheelQuestions:
 
     def torch_release(self, version: str) -> TorchRelease | None:
         """The official release "2.5.1" (a local part is ignored); None when the table does not know it."""
-        from rocmdoctor.matrix.wheels import read_torch_release
+        from rocmdoctor.matrix.torch_releases import read_torch_release
 
         return read_torch_release(self._doc, version.partition("+")[0])
 
@@ -47,7 +47,7 @@ class WheelQuestions:
         AMD's own builds ("2.9.1+rocm7.2.0.git7e1940d4") are known where users showed them. TheRock wheels (a tag of three
         components, "10.1.0") get their kernels from device packages, so that no list can be given.
         """
-        from rocmdoctor.matrix.wheels import split_local
+        from rocmdoctor.matrix.torch_releases import split_local
 
         public, _, own_tag = version.partition("+")
         local = split_local(own_tag) or split_local(rocm_tag or "")
@@ -78,7 +78,7 @@ class WheelQuestions:
 
     def index_url(self, torch_version: str, rocm_tag: str | None) -> str | None:
         """The index a wheel came from, for --index-url; None when there is none (AMD's flat folders) or it is unknown."""
-        from rocmdoctor.matrix.wheels import split_local
+        from rocmdoctor.matrix.torch_releases import split_local
 
         public, _, own_tag = torch_version.partition("+")
         local = split_local(own_tag) or split_local(rocm_tag or "")
