@@ -1,6 +1,6 @@
 """Distributions: names, package managers, code names, and which of AMD's distributions a derivative takes packages of."""
 
-from __future__ import annotations
+# Annotations are not postponed here: NamedTuple compiles each one that is a string, which costs a millisecond a class.
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

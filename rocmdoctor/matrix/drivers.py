@@ -4,7 +4,7 @@ From ROCm 7.0 on the driver has numbers of its own (30.10, 30.20 ...), and neith
 (rules.md 9): 6.16.13-2278356 is 30.30.0, and a bare 6.16.13 is some 30.30.x.
 """
 
-from __future__ import annotations
+# Annotations are not postponed here: NamedTuple compiles each one that is a string, which costs a millisecond a class.
 
 import re
 from typing import NamedTuple

@@ -1,6 +1,6 @@
 """PCI ids and gfx targets: what a board is called, which target it has, and what AMD's tables and kernels say of that target."""
 
-from __future__ import annotations
+# Annotations are not postponed here: NamedTuple compiles each one that is a string, which costs a millisecond a class.
 
 from typing import NamedTuple
 

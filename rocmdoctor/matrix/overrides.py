@@ -1,6 +1,6 @@
 """HSA_OVERRIDE_GFX_VERSION: what a value does on a gfx target."""
 
-from __future__ import annotations
+# Annotations are not postponed here: NamedTuple compiles each one that is a string, which costs a millisecond a class.
 
 import re
 from typing import NamedTuple

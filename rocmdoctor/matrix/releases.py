@@ -1,6 +1,6 @@
 """ROCm releases as the matrix knows them: rows of operating systems, GPUs, drivers, frameworks and Python."""
 
-from __future__ import annotations
+# Annotations are not postponed here: NamedTuple compiles each one that is a string, which costs a millisecond a class.
 
 from collections.abc import Mapping
 from typing import NamedTuple

@@ -1,6 +1,6 @@
 """Facts for hosts that run ROCm: DKMS builds that fail, node tuning, APU memory, containers, WSL, changes."""
 
-from __future__ import annotations
+# Annotations are not postponed here: NamedTuple compiles each one that is a string, which costs a millisecond a class.
 
 from collections.abc import Mapping
 from typing import NamedTuple

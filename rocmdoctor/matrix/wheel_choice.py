@@ -1,6 +1,6 @@
 """Which PyTorch wheel fits a GPU, a Python and a driver: every ROCm wheel that has the target, best first, never CPU or CUDA."""
 
-from __future__ import annotations
+# Annotations are not postponed here: NamedTuple compiles each one that is a string, which costs a millisecond a class.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -93,8 +93,8 @@ def therock_choices(
             series = versions.major_minor(row.rocm)
             yield WheelChoice(
                 torch=f"{torch}+rocm{row.rocm}",
-                index_name=row.index.name,
-                index_url=row.index.url,
+                index_name=row.wheel_index.name,
+                index_url=row.wheel_index.url,
                 requirements=tuple(requirements),
                 rocm=row.rocm,
                 origin="amd",

@@ -88,7 +88,7 @@ class WheelQuestions:
         if release and local.rocm in release.indexes:
             return self.torch_indexes.url.format(index=local.rocm)
         row = next((row for row in self.therock_torch if row.rocm == local.rocm), None)
-        return row.index.url if row else None
+        return row.wheel_index.url if row else None
 
     def rocm_of_hip(self, hip: str) -> str | None:
         """The ROCm X.Y of a torch.version.hip; the same X.Y up to 7.2, a table for TheRock builds; None when unknown."""

@@ -1,6 +1,6 @@
 """Wheels beside the official PyTorch releases: indexes, AMD's own wheels, TheRock, faults and rules of wheels, other packages."""
 
-from __future__ import annotations
+# Annotations are not postponed here: NamedTuple compiles each one that is a string, which costs a millisecond a class.
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -49,12 +49,11 @@ class TheRockIndex(NamedTuple):
     source: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TheRockTorch:
+class TheRockTorch(NamedTuple):
     """PyTorch of one ROCm release on a TheRock index: package sets, newest first; `devices` have device extras."""
 
     rocm: str
-    index: TheRockIndex
+    wheel_index: TheRockIndex
     cpython: tuple[str, ...]
     devices: tuple[str, ...]
     sets: tuple[Mapping[str, str], ...]
@@ -62,13 +61,12 @@ class TheRockTorch:
     confidence: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class WheelFault:
+class WheelFault(NamedTuple):
     """Wheels that are worse than their table. `kind`: libraries | kernels | install | torchaudio. Empty gfx: every target."""
 
     gfx: tuple[str, ...]
     torch: str | None
-    index: VersionRange
+    indexes: VersionRange
     kind: str
     reason: str
     source: tuple[str, ...]
@@ -77,7 +75,7 @@ class WheelFault:
     def holds(self, gfx: str | None, torch: str, index: str) -> bool:
         if self.gfx and gfx not in self.gfx:
             return False
-        return self.torch in (None, torch) and self.index.holds(index)
+        return self.torch in (None, torch) and self.indexes.holds(index)
 
 
 class PythonPackage(NamedTuple):

@@ -13,7 +13,7 @@ from rocmdoctor.matrix import Matrix, load_matrix
 from rocmdoctor.matrix.drivers import covers, release_from_digits, release_of_module
 from rocmdoctor.matrix.gpu_ids import override_value
 from rocmdoctor.matrix.ranges import VersionRange
-from rocmdoctor.matrix.wheels import cpython_tag, split_local
+from rocmdoctor.matrix.torch_releases import cpython_tag, split_local
 
 MATRIX = load_matrix()
 NUMBERS = st.lists(st.integers(0, 99), min_size=1, max_size=3).map(lambda parts: ".".join(map(str, parts)))
