@@ -174,6 +174,20 @@ DRIVER_TEXTS = (
         "pcie_atomics.* kfd_node.present kernel.knows-gpu gpu_support.*",
     ),
     error_text(
+        "smi-no-device",
+        "The management tools find no GPU",
+        """
+        unable to detect any gpu devices
+        no amd gpus specified
+        amdgpu driver not loaded
+        driver not initialized (amdgpu not found in modules)
+        """,
+        "amd-smi and rocm-smi read sysfs: amdgpu holds no GPU there. They say nothing of the right to compute.",
+        "amdgpu_module.* firmware.loaded pci_bar.* kernel.knows-gpu secure_boot.* dkms.* cmdline.* packages.modules-extra "
+        "wsl.* container.devices gpu_present.device",
+        "The driver holds the GPU now: run the tool again.",
+    ),
+    error_text(
         "firmware",
         "Firmware of amdgpu not found",
         """

@@ -67,6 +67,10 @@ PYTHON_TEXTS = (
         amdsmilibraryexception
         amdsmi_init...fail
         import amdsmi
+        amdsmi_wrapper.py
+        amdsmi_cli.py
+        from amdsmi_init import
+        libamd_smi.so...undefined symbol
         unable to find libamd_smi
         double free or corruption
         could not initialize amdsmi
