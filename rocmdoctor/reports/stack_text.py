@@ -62,5 +62,5 @@ def _row(layer: Layer, label: str, verbose: bool, color: bool, width: int) -> It
         yield first[:start] + style(first[start : start + len(fit)], STYLES[layer.fit], color) + first[start + len(fit) :]
         yield from lines[1:]
     if layer.why and (verbose or layer.fit != FITS):
-        words = printable(layer.why, 300) + (f" [{layer.check}]" if layer.check else "")
+        words = printable(layer.why, 300) + (f" [{printable(layer.check, 80)}]" if layer.check else "")
         yield from wrap(words, width, MARGIN)
