@@ -9,7 +9,10 @@ import importlib
 
 MODULES = (
     "gpu_present",
-    "driver",
+    "module_loading",
+    "dkms",
+    "secure_boot",
+    "device_probe",
     "kfd_node",
     "places",
     "access",

@@ -52,31 +52,43 @@ def render_access(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
 def _denied(facts: Facts, nodes: list[DeviceNode]) -> Finding:
     user = facts.user
     first = nodes[0]
-    evidence = tuple(Evidence(n.path, n.described) for n in nodes[:3]) + (
+    evidence = (
+        *tuple(Evidence(n.path, n.described) for n in nodes[:3]),
         Evidence("groups of this session", " ".join(map(str, sorted(user.groups)))),
     )
     groups = sorted({n.group for n in nodes if n.group and n.gid and n.mode & 0o060 == 0o060})
     gids = sorted({n.gid for n in nodes if n.gid and n.mode & 0o060 == 0o060})
     if facts.place.kind == "container":
-        return Finding(Status.FAIL, f"{user.name} cannot open {first.path} in this container", *_container(facts, first, gids, evidence))
+        return Finding(
+            Status.FAIL, f"{user.name} cannot open {first.path} in this container", *_container(facts, first, gids, evidence)
+        )
     if gids and set(gids) <= user.database_groups:
         return Finding(
             Status.FAIL,
             f"{user.name} is in the group {' and '.join(groups) or gids[0]}, but this session has not got it yet",
-            "Groups are given at login. The account has the right group now; sessions, tmux servers and services that were started before do not.",
-            evidence + (Evidence("groups of the account", " ".join(map(str, sorted(user.database_groups)))),),
-            (Fix("Log out completely and log in again (a terminal multiplexer or a service must be restarted too)", needs=("relogin",), verify=VERIFY),),
+            "Groups are given at login. The account has the right group now; sessions, tmux servers and services that were "
+            "started before do not.",
+            (*evidence, Evidence("groups of the account", " ".join(map(str, sorted(user.database_groups))))),
+            (
+                Fix(
+                    "Log out completely and log in again (a terminal multiplexer or a service must be restarted too)",
+                    needs=("relogin",),
+                    verify=VERIFY,
+                ),
+            ),
         )
     if not groups:
         return Finding(
             Status.FAIL,
             f"{user.name} cannot open {first.path}: no group can, by its mode",
-            "The node belongs to root alone. The udev rule that gives it to the render group is missing (AMD's driver package or udev's own "
+            "The node belongs to root alone. The udev rule that gives it to the render group is missing (AMD's driver "
+            "package or udev's own "
             "50-udev-default.rules brings it).",
             evidence,
             (
                 Fix(
-                    f"Write a udev rule that gives the node to the render group (/etc/udev/rules.d/70-kfd.rules: {UDEV_RULE}), and apply it",
+                    "Write a udev rule that gives the node to the render group (/etc/udev/rules.d/70-kfd.rules: "
+                    f"{UDEV_RULE}), and apply it",
                     (("udevadm", "control", "--reload-rules"), ("udevadm", "trigger", "--name-match=kfd")),
                     needs=("root",),
                     verify=VERIFY,
@@ -88,7 +100,8 @@ def _denied(facts: Facts, nodes: list[DeviceNode]) -> Finding:
     return Finding(
         Status.FAIL,
         f"{user.name} cannot open {first.path}",
-        f"The node is open to {' and '.join(groups)} only, and {user.name} is not in that group, so every ROCm program of this user finds no GPU.",
+        f"The node is open to {' and '.join(groups)} only, and {user.name} is not in that group, so every ROCm program of "
+        "this user finds no GPU.",
         evidence,
         (
             Fix(
@@ -99,7 +112,8 @@ def _denied(facts: Facts, nodes: list[DeviceNode]) -> Finding:
                 verify=VERIFY,
             ),
             Fix(
-                "On a cluster with directory accounts: let pam_group add the group at login, or open the nodes to everyone by a udev rule "
+                "On a cluster with directory accounts: let pam_group add the group at login, or open the nodes to everyone "
+                "by a udev rule "
                 '(KERNEL=="kfd", MODE="0666"; SUBSYSTEM=="drm", KERNEL=="renderD*", MODE="0666"), as AMD documents',
                 needs=("root",),
                 verify=VERIFY,
@@ -108,18 +122,22 @@ def _denied(facts: Facts, nodes: list[DeviceNode]) -> Finding:
     )
 
 
-def _container(facts: Facts, node: DeviceNode, gids: list[int], evidence: tuple[Evidence, ...]) -> tuple[str, tuple[Evidence, ...], tuple[Fix, ...]]:
+def _container(
+    facts: Facts, node: DeviceNode, gids: list[int], evidence: tuple[Evidence, ...]
+) -> tuple[str, tuple[Evidence, ...], tuple[Fix, ...]]:
     """Detail, evidence and fixes inside a container: the group must come from outside (rules.md 21)."""
     place = facts.place
     unmapped = node.gid == OVERFLOW_GID or node.uid == OVERFLOW_GID
     if place.rootless or unmapped:
         return (
-            "This is a rootless container: its user namespace does not map the host's render group, so the process is outside of that "
+            "This is a rootless container: its user namespace does not map the host's render group, so the process is "
+            "outside of that "
             "group whatever its name or uid in here.",
-            evidence + (Evidence("/proc/self/uid_map", "; ".join(" ".join(map(str, m)) for m in place.uid_map[:3])),),
+            (*evidence, Evidence("/proc/self/uid_map", "; ".join(" ".join(map(str, m)) for m in place.uid_map[:3]))),
             (
                 Fix(
-                    "Keep the host user's groups: put the host user into the render group, then start the container with --group-add keep-groups (podman, crun)",
+                    "Keep the host user's groups: put the host user into the render group, then start the container with "
+                    "--group-add keep-groups (podman, crun)",
                     (("podman", "run", "--group-add", "keep-groups", "--device=/dev/kfd", "--device=/dev/dri", "IMAGE"),),
                     verify=VERIFY,
                 ),
@@ -129,7 +147,8 @@ def _container(facts: Facts, node: DeviceNode, gids: list[int], evidence: tuple[
     gid = gids[0] if gids else node.gid
     options = tuple(part for g in (gids or [gid]) for part in ("--group-add", str(g)))
     return (
-        f"The nodes belong to gid {gid} of the host{'' if node.group else ', which has no name in here'}; the process is not in it. "
+        f"The nodes belong to gid {gid} of the host{'' if node.group else ', which has no name in here'}; the process is "
+        "not in it. "
         "Changing groups inside the image does not help: the number must match the host's.",
         evidence,
         (

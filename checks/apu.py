@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rocmdoctor import versions
 from rocmdoctor.checks import remedies
-from rocmdoctor.checks.driver import ON_A_KERNEL
+from rocmdoctor.checks.binding import ON_A_KERNEL
 from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
@@ -25,17 +25,27 @@ def _apus(facts: Facts) -> list[Gpu]:
     return apus
 
 
-@check("vram_gtt.pool", title="ROCm sees the memory that the APU was given", after=["kfd_node.present"], places=("bare-metal", "container"), docs=[DOCS])
+@check(
+    "vram_gtt.pool",
+    title="ROCm sees the memory that the APU was given",
+    after=["kfd_node.present"],
+    places=("bare-metal", "container"),
+    docs=[DOCS],
+)
 def pool(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """On an APU ROCm's pool is GTT (system memory up to the TTM limit) or the firmware's carve-out, by kernel. Flagged when the pool is far
-    smaller than the carve-out, or when limits were raised on the command line and the pool did not follow (rules.md 48). GTT and carve-out
+    """On an APU ROCm's pool is GTT (system memory up to the TTM limit) or the firmware's carve-out, by kernel. Flagged when the
+    pool is far
+    smaller than the carve-out, or when limits were raised on the command line and the pool did not follow (rules.md 48). GTT
+    and carve-out
     must not be added up: GTT is the RAM that the kernel counts anyway."""
     for gpu in _apus(facts):
         pci, size = gpu.pci, gpu.kfd[0].vram_bytes if gpu.kfd else None
         if pci is None or not size:
             continue
         carve_out, gtt = pci.vram_total or 0, pci.gtt_total or 0
-        raised = facts.cmdline.get("amdgpu.gttsize") or facts.cmdline.get("ttm.pages_limit") or facts.cmdline.get("amdttm.pages_limit")
+        raised = (
+            facts.cmdline.get("amdgpu.gttsize") or facts.cmdline.get("ttm.pages_limit") or facts.cmdline.get("amdttm.pages_limit")
+        )
         evidence = (
             Evidence(f"/sys/class/kfd/kfd/topology/nodes/{gpu.kfd_node}/mem_banks", f"{size / GIB:.1f} GiB"),
             Evidence("mem_info_vram_total", f"{carve_out / GIB:.1f} GiB"),
@@ -48,21 +58,43 @@ def pool(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 f"ROCm sees {size / GIB:.1f} GiB of the {carve_out / GIB:.0f} GiB that the firmware gave the {gpu.label}",
                 f"Kernels before {fixed} hand ROCm only the GTT share of this APU's memory.",
                 evidence,
-                (Fix(f"Boot a kernel of at least {fixed}, or make the carve-out (UMA frame buffer) small in the BIOS and raise ttm.pages_limit instead", needs=("root", "reboot"), verify=recheck("vram_gtt.*")),),
+                (
+                    Fix(
+                        f"Boot a kernel of at least {fixed}, or make the carve-out (UMA frame buffer) small in the BIOS "
+                        "and raise ttm.pages_limit instead",
+                        needs=("root", "reboot"),
+                        verify=recheck("vram_gtt.*"),
+                    ),
+                ),
             )
         elif raised and size <= carve_out * 1.05 and gtt > size * 2:
             yield Finding(
                 Status.WARN,
-                f"ROCm sees only the {size / GIB:.1f} GiB carve-out of the {gpu.label}, although {gtt / GIB:.0f} GiB of GTT are allowed",
+                f"ROCm sees only the {size / GIB:.1f} GiB carve-out of the {gpu.label}, although {gtt / GIB:.0f} GiB of "
+                "GTT are allowed",
                 "The raised limit has no effect on ROCm's pool with this kernel and run time.",
-                evidence + (Evidence("/proc/cmdline", f"limit {raised}"),),
-                (Fix("Give the GPU a larger carve-out (UMA frame buffer) in the BIOS, or use a newer kernel and ROCm, which take the pool from GTT", needs=("root", "reboot"), verify=recheck("vram_gtt.*")),),
+                (*evidence, Evidence("/proc/cmdline", f"limit {raised}")),
+                (
+                    Fix(
+                        "Give the GPU a larger carve-out (UMA frame buffer) in the BIOS, or use a newer kernel and ROCm, "
+                        "which take the pool from GTT",
+                        needs=("root", "reboot"),
+                        verify=recheck("vram_gtt.*"),
+                    ),
+                ),
             )
 
 
-@check("dkms.apu", title="The APU runs the kernel's own driver, as AMD asks", after=["gpu_present.device"], places=ON_A_KERNEL, docs=[remedies.SYSTEM_REQUIREMENTS])
+@check(
+    "dkms.apu",
+    title="The APU runs the kernel's own driver, as AMD asks",
+    after=["gpu_present.device"],
+    places=ON_A_KERNEL,
+    docs=[remedies.SYSTEM_REQUIREMENTS],
+)
 def inbox_for_apu(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """AMD's table for Ryzen AI has the inbox (Ubuntu: OEM or HWE) driver only; amdgpu-dkms is wrong there (rules.md 10). Judged for the
+    """AMD's table for Ryzen AI has the inbox (Ubuntu: OEM or HWE) driver only; amdgpu-dkms is wrong there (rules.md 10). Judged
+    for the
     targets of that table, and only where no discrete GPU needs the packaged driver."""
     apus = [g for g in _apus(facts) if g.gfx in matrix.inbox_only_gfx]
     if not apus or len(apus) < len(facts.gpus):
@@ -82,9 +114,16 @@ def inbox_for_apu(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     )
 
 
-@check("kernel.apu-pair", title="Kernel and ROCm are a pair that works on this APU", after=["amdgpu_module.bound"], places=ON_A_KERNEL, docs=[DOCS])
+@check(
+    "kernel.apu-pair",
+    title="Kernel and ROCm are a pair that works on this APU",
+    after=["amdgpu_module.bound"],
+    places=ON_A_KERNEL,
+    docs=[DOCS],
+)
 def apu_kernel(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """AMD names, for some APUs, the first kernels and the first ROCm that work together (register file size and queue faults before)."""
+    """AMD names, for some APUs, the first kernels and the first ROCm that work together (register file size and queue faults
+    before)."""
     for gpu in _apus(facts):
         pair = matrix.faults.apu_pair(gpu.gfx or "")
         rocm = facts.rocm_version
@@ -98,12 +137,27 @@ def apu_kernel(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             Status.WARN,
             f"ROCm {rocm} on kernel {facts.kernel.release} is not a pair that AMD names for the {gpu.label} ({gpu.gfx})",
             pair.reason,
-            (Evidence("uname -r", facts.kernel.release), Evidence("ROCm", rocm), Evidence(f"compat_matrix.yaml {matrix.date}", pair.reason)),
-            (Fix(f"Use ROCm {pair.rocm_from} or later with {pair.kernels_text}", needs=("root", "network", "reboot"), verify=recheck("kernel.*")),),
+            (
+                Evidence("uname -r", facts.kernel.release),
+                Evidence("ROCm", rocm),
+                Evidence(f"compat_matrix.yaml {matrix.date}", pair.reason),
+            ),
+            (
+                Fix(
+                    f"Use ROCm {pair.rocm_from} or later with {pair.kernels_text}",
+                    needs=("root", "network", "reboot"),
+                    verify=recheck("kernel.*"),
+                ),
+            ),
         )
 
 
-@check("firmware.known-bad", title="The firmware is not a release known to break this GPU", after=["amdgpu_module.bound"], places=ON_A_KERNEL)
+@check(
+    "firmware.known-bad",
+    title="The firmware is not a release known to break this GPU",
+    after=["amdgpu_module.bound"],
+    places=ON_A_KERNEL,
+)
 def bad_firmware(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """Some linux-firmware snapshots broke a GPU family and were replaced; the matrix names them."""
     date = facts.firmware.date

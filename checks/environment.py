@@ -24,9 +24,15 @@ def _unset(variable: str, title: str) -> Fix:
     return Fix(title, (("env", "-u", variable, "rocminfo"),), needs=("relogin",), verify=recheck("hsa_override.*", "rocminfo.*"))
 
 
-@check("hsa_override.valid", title="HSA_OVERRIDE_GFX_VERSION is unset or well-formed", after=["gpu_present.device"], docs=[remedies.ENVIRONMENT])
+@check(
+    "hsa_override.valid",
+    title="HSA_OVERRIDE_GFX_VERSION is unset or well-formed",
+    after=["gpu_present.device"],
+    docs=[remedies.ENVIRONMENT],
+)
 def override_valid(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """The variable must read major.minor.stepping in decimal (10.3.0). Set to the empty string it hides every GPU on many releases,
+    """The variable must read major.minor.stepping in decimal (10.3.0). Set to the empty string it hides every GPU on many
+    releases,
     which happens in compose files and Kubernetes manifests (ROCR-Runtime #354); in any other form nothing starts."""
     for override in facts.environment.overrides:
         name = override.variable
@@ -37,7 +43,12 @@ def override_valid(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 f"{name} is set to the empty string, which hides every GPU",
                 "Many releases read the empty value as gfx000. An unset variable is fine, an empty one is not.",
                 (Evidence("environment", f'{name}=""'), *lines),
-                (_unset(name, f"Unset {name}{where}: remove the line (in a compose file or manifest as well), do not leave it empty"),),
+                (
+                    _unset(
+                        name,
+                        f"Unset {name}{where}: remove the line (in a compose file or manifest as well), do not leave it empty",
+                    ),
+                ),
             )
         elif not override.valid:
             hint = _right_value(facts, matrix)
@@ -57,10 +68,17 @@ def _right_value(facts: Facts, matrix: Matrix) -> str:
     return ""
 
 
-@check("hsa_override.fits", title="No override changes a GPU for the worse", after=["hsa_override.valid", "gpu_present.device"], docs=[remedies.ENVIRONMENT])
+@check(
+    "hsa_override.fits",
+    title="No override changes a GPU for the worse",
+    after=["hsa_override.valid", "gpu_present.device"],
+    docs=[remedies.ENVIRONMENT],
+)
 def override_fits(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """Compares the override with each GPU's real target from KFD. Inside gfx103x, 10.3.0 is right where the build lacks the target; small
-    RDNA3 parts with 11.0.0 can hang; gfx12 with anything and any change of the major number is harmful; one global value hits every
+    """Compares the override with each GPU's real target from KFD. Inside gfx103x, 10.3.0 is right where the build lacks the
+    target; small
+    RDNA3 parts with 11.0.0 can hang; gfx12 with anything and any change of the major number is harmful; one global value hits
+    every
     GPU of a mixed machine; a value equal to the real target is a left-over (rules.md 25, 26)."""
     if not facts.environment.overrides:
         return
@@ -76,10 +94,19 @@ def _judge_override(facts: Facts, matrix: Matrix, gpu: Gpu, override: Override, 
     setting = f"{override.variable}={override.value}"
     where, lines = _where_set(facts, override.variable)
     rule = matrix.override(gpu.gfx or "", override.value, rocm=known(lambda: facts.rocm_version, None))
-    evidence = (Evidence("environment", setting), Evidence("KFD" if gpu.gfx_source == "kfd" else "PCI id", f"{gpu.label}: {gpu.gfx}"), *lines)
+    evidence = (
+        Evidence("environment", setting),
+        Evidence("KFD" if gpu.gfx_source == "kfd" else "PCI id", f"{gpu.label}: {gpu.gfx}"),
+        *lines,
+    )
     one_for_all = mixed and override.node is None
     per_gpu = (
-        (Fix(f"On a machine with different GPUs set it for one of them: {OVERRIDE}_<KFD node>, or hide the other with ROCR_VISIBLE_DEVICES"),)
+        (
+            Fix(
+                f"On a machine with different GPUs set it for one of them: {OVERRIDE}_<KFD node>, or hide the other with "
+                "ROCR_VISIBLE_DEVICES"
+            ),
+        )
         if one_for_all
         else ()
     )
@@ -136,10 +163,17 @@ def acts_as(facts: Facts, matrix: Matrix, gpu: Gpu) -> str | None:
     return override.gfx if rule.verdict in ("ok", "noop") else None
 
 
-@check("visibility_env.gpus-left", title="The visibility variables leave GPUs", after=["gpu_present.device"], docs=[remedies.ENVIRONMENT])
+@check(
+    "visibility_env.gpus-left",
+    title="The visibility variables leave GPUs",
+    after=["gpu_present.device"],
+    docs=[remedies.ENVIRONMENT],
+)
 def gpus_left(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """ROCR_VISIBLE_DEVICES acts first, HIP_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES count what it left, GPU_DEVICE_ORDINAL what those
-    left. The empty string hides all, an index out of range hides from there on (rules.md 27). Schedulers set several on purpose."""
+    """ROCR_VISIBLE_DEVICES acts first, HIP_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES count what it left, GPU_DEVICE_ORDINAL what
+    those
+    left. The empty string hides all, an index out of range hides from there on (rules.md 27). Schedulers set several on
+    purpose."""
     visibility = facts.environment.visibility
     if not visibility.masks:
         return
@@ -173,8 +207,10 @@ def gpus_left(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
 
 @check("ld_path.wheel", title="LD_LIBRARY_PATH does not mix ROCm releases into PyTorch", after=["torch_build.rocm"])
 def wheel_libraries(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """A ROCm wheel brings its own libraries. A folder of another ROCm release in LD_LIBRARY_PATH beats the RUNPATH of older wheels and is
-    found first by libraries that are opened by name in newer ones. Judged by what would be loaded, not by presence (rules.md 28)."""
+    """A ROCm wheel brings its own libraries. A folder of another ROCm release in LD_LIBRARY_PATH beats the RUNPATH of older
+    wheels and is
+    found first by libraries that are opened by name in newer ones. Judged by what would be loaded, not by presence (rules.md
+    28)."""
     env = facts.torch_env
     torch = env.torch if env else None
     if torch is None or torch.build != "rocm" or torch.layout not in ("bundled", "rocm-sdk") or not torch.rocm_release:
@@ -189,7 +225,8 @@ def wheel_libraries(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         yield Finding(
             Status.WARN,
             f"LD_LIBRARY_PATH puts ROCm {owner.version} ahead of the libraries of torch {torch.version}",
-            f"The wheel carries ROCm {torch.rocm_release}. With the variable the loader picks {folder} first, and torch runs on a mix of the two.",
+            f"The wheel carries ROCm {torch.rocm_release}. With the variable the loader picks {folder} first, and torch "
+            "runs on a mix of the two.",
             (
                 Evidence("environment", f"LD_LIBRARY_PATH={facts.env.get('LD_LIBRARY_PATH', '')}"),
                 Evidence(owner.root, f"ROCm {owner.version}"),
@@ -208,7 +245,8 @@ def wheel_libraries(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
 
 @check("ld_path.symbols", title="The loader finds libraries that fit each other", needs_gpu=False)
 def symbols(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """A "symbol lookup error" of rocminfo names the library that is too old. The usual one is the distribution's libdrm_amdgpu where ROCm
+    """A "symbol lookup error" of rocminfo names the library that is too old. The usual one is the distribution's libdrm_amdgpu
+    where ROCm
     wants AMD's newer package of it (legacy-rocm-build issues on amdgpu_va_get_start_addr)."""
     info = facts.rocminfo
     if info.error not in ("symbol-missing", "library-missing"):
@@ -222,7 +260,8 @@ def symbols(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     yield Finding(
         Status.FAIL,
         "ROCm's run time and libdrm_amdgpu do not fit each other" if drm else "ROCm's run time cannot be loaded",
-        "The run time wants a function that the distribution's libdrm does not have; AMD's own libdrm-amdgpu packages carry it (amdgpu-install --no-dkms leaves them out)."
+        "The run time wants a function that the distribution's libdrm does not have; AMD's own libdrm-amdgpu packages "
+        "carry it (amdgpu-install --no-dkms leaves them out)."
         if drm
         else "The loader finds none, or another release, of a library that it needs.",
         tuple(evidence),
@@ -234,6 +273,11 @@ def symbols(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 verify=recheck("ld_path.*", "rocminfo.*"),
             )
             if drm
-            else Fix("Reinstall the ROCm run time and refresh the loader's cache", (*remedies.install(facts, "hsa-rocr"), ("ldconfig",)), needs=("root", "network"), verify=recheck("ld_path.*")),
+            else Fix(
+                "Reinstall the ROCm run time and refresh the loader's cache",
+                (*remedies.install(facts, "hsa-rocr"), ("ldconfig",)),
+                needs=("root", "network"),
+                verify=recheck("ld_path.*"),
+            ),
         ),
     )

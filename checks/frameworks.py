@@ -233,7 +233,8 @@ def tensorflow(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
 )
 def onnxruntime(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """onnxruntime, onnxruntime-gpu (CUDA), onnxruntime-rocm and onnxruntime-migraphx own one import folder: two of them overwrite
-    each other, and the ROCm provider is gone though its package is listed. From ROCm 7.1 on the provider for AMD GPUs is MIGraphX.
+    each other, and the ROCm provider is gone though its package is listed. From ROCm 7.1 on the provider for AMD GPUs is
+    MIGraphX.
     """
     found = next((f for f in facts.frameworks if f.onnxruntimes), None)
     if found is None:

@@ -23,9 +23,12 @@ def device(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     if facts.gpus:
         return
     others = [d for d in facts.pci if d.is_display]
-    evidence = (Evidence("/sys/bus/pci/devices", f"{len(facts.pci)} devices, none of them an AMD GPU"),) + tuple(
-        Evidence(f"/sys/bus/pci/devices/{d.address}", f"vendor {d.vendor} device {d.device} class 0x{d.class_code:06x}")
-        for d in others[:4]
+    evidence = (
+        Evidence("/sys/bus/pci/devices", f"{len(facts.pci)} devices, none of them an AMD GPU"),
+        *tuple(
+            Evidence(f"/sys/bus/pci/devices/{d.address}", f"vendor {d.vendor} device {d.device} class 0x{d.class_code:06x}")
+            for d in others[:4]
+        ),
     )
     place = facts.place
     if place.vm == "docker-desktop":
@@ -39,7 +42,15 @@ def device(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                     "Run the container on the host's own Docker engine instead of Docker Desktop, with the devices passed in",
                     (
                         ("docker", "context", "use", "default"),
-                        ("docker", "run", "--device=/dev/kfd", "--device=/dev/dri", "--security-opt", "seccomp=unconfined", "IMAGE"),
+                        (
+                            "docker",
+                            "run",
+                            "--device=/dev/kfd",
+                            "--device=/dev/dri",
+                            "--security-opt",
+                            "seccomp=unconfined",
+                            "IMAGE",
+                        ),
                     ),
                 ),
             ),
@@ -57,7 +68,12 @@ def device(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             "No AMD GPU on the PCI bus of this virtual machine",
             "The guest sees no AMD device: none was passed through, or the instance type has none.",
             evidence,
-            (Fix("Attach the GPU (or a virtual function of it) to this guest in the hypervisor, or choose an instance type that has one"),),
+            (
+                Fix(
+                    "Attach the GPU (or a virtual function of it) to this guest in the hypervisor, or choose an instance "
+                    "type that has one"
+                ),
+            ),
         )
     else:
         yield Finding(
@@ -69,9 +85,15 @@ def device(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         )
 
 
-@check("gpu_present.every-node", title="Every GPU that KFD lists is on the PCI bus", after=["gpu_present.device"], places=["bare-metal", "vm"])
+@check(
+    "gpu_present.every-node",
+    title="Every GPU that KFD lists is on the PCI bus",
+    after=["gpu_present.device"],
+    places=["bare-metal", "vm"],
+)
 def fallen_off(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """Compares KFD's nodes with the PCI bus. A GPU that KFD still lists and the bus no longer shows has fallen off the bus (link or power)."""
+    """Compares KFD's nodes with the PCI bus. A GPU that KFD still lists and the bus no longer shows has fallen off the bus
+    (link or power)."""
     addresses = {d.address for d in facts.pci}
     if not addresses:
         raise NotApplicable("the PCI bus shows nothing to compare with")
@@ -81,7 +103,13 @@ def fallen_off(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             yield Finding(
                 Status.FAIL,
                 f"The GPU at {node.pci_address} has fallen off the PCI bus",
-                "KFD still lists it, the PCI bus does not: the link was lost. Only a power cycle or reseating brings such a card back.",
+                "KFD still lists it, the PCI bus does not: the link was lost. Only a power cycle or reseating brings such "
+                "a card back.",
                 (Evidence(f"/sys/class/kfd/kfd/topology/nodes/{node.id}", f"location {node.pci_address}"),),
-                (Fix("Power-cycle the machine; if it happens again, reseat the card and check its power supply", needs=("reboot",)),),
+                (
+                    Fix(
+                        "Power-cycle the machine; if it happens again, reseat the card and check its power supply",
+                        needs=("reboot",),
+                    ),
+                ),
             )

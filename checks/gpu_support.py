@@ -1,4 +1,5 @@
-"""Is this GPU served by the ROCm that is installed, and does AMD list the host? Kernel, distribution and driver against the matrix."""
+"""Is this GPU served by the ROCm that is installed, and does AMD list the host? Kernel, distribution and driver against the
+matrix."""
 
 from __future__ import annotations
 
@@ -13,11 +14,19 @@ from rocmdoctor.matrix import Matrix, Verdict
 from rocmdoctor.results import Evidence, Finding, Fix, Status
 
 
-@check("gpu_support.release", title="The installed ROCm has code for the GPU", after=["gpu_present.device"], docs=[remedies.COMPATIBILITY])
+@check(
+    "gpu_support.release",
+    title="The installed ROCm has code for the GPU",
+    after=["gpu_present.device"],
+    docs=[remedies.COMPATIBILITY],
+)
 def release(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """Compares each GPU's gfx target with the installed rocBLAS files (what was built) and with the release's support list (what AMD
-    states). A target that was built works even where AMD does not list it, so only its absence is a failure. An integrated GPU beside a
-    served one is not judged, and neither is a target that a ROCm wheel here serves: a wheel brings its own libraries (rules.md 31)."""
+    """Compares each GPU's gfx target with the installed rocBLAS files (what was built) and with the release's support list
+    (what AMD
+    states). A target that was built works even where AMD does not list it, so only its absence is a failure. An integrated GPU
+    beside a
+    served one is not judged, and neither is a target that a ROCm wheel here serves: a wheel brings its own libraries (rules.md
+    31)."""
     rocm = facts.rocm_version
     active = facts.rocm.active
     built = active.gfx if active and not facts.asked_rocm else None
@@ -54,7 +63,8 @@ def _unserved(matrix: Matrix, gpu: Gpu, rocm: str | None, built: frozenset[str] 
         yield Finding(
             Status.FAIL,
             f"ROCm {rocm} has no code for the {gpu.label} ({gpu.gfx})",
-            "Neither is the target on AMD's list for this release nor among the files of its rocBLAS: programs start, and the first kernel "
+            "Neither is the target on AMD's list for this release nor among the files of its rocBLAS: programs start, and "
+            "the first kernel "
             "ends with 'invalid device function' or a missing TensileLibrary.",
             tuple(evidence),
             _other_release(matrix, gpu.gfx or ""),
@@ -65,7 +75,9 @@ def _unserved(matrix: Matrix, gpu: Gpu, rocm: str | None, built: frozenset[str] 
             f"The libraries of ROCm {rocm} have no code for the {gpu.label} ({gpu.gfx})"
             if built is not None
             else f"The {gpu.label} ({gpu.gfx}) is not on AMD's list for ROCm {rocm}",
-            "The files of its rocBLAS name other targets." if built is not None else "AMD's libraries of this release are not built for it.",
+            "The files of its rocBLAS name other targets."
+            if built is not None
+            else "AMD's libraries of this release are not built for it.",
             tuple(evidence),
             _other_release(matrix, gpu.gfx or ""),
         )
@@ -73,7 +85,9 @@ def _unserved(matrix: Matrix, gpu: Gpu, rocm: str | None, built: frozenset[str] 
 
 def _wheel_gfx(facts: Facts) -> frozenset[str]:
     """Targets of every ROCm wheel here: a wheel brings its own libraries (rules.md 31)."""
-    return frozenset().union(*(e.torch.library_gfx for e in known(lambda: facts.pythons, ()) if e.torch and e.torch.build == "rocm"))
+    return frozenset().union(
+        *(e.torch.library_gfx for e in known(lambda: facts.pythons, ()) if e.torch and e.torch.build == "rocm")
+    )
 
 
 def _other_release(matrix: Matrix, gfx: str) -> tuple[Fix, ...]:
@@ -82,12 +96,25 @@ def _other_release(matrix: Matrix, gfx: str) -> tuple[Fix, ...]:
         return (Fix(f"No ROCm release of the matrix lists {gfx}: community builds may have it, or use the GPU through Vulkan"),)
     first, last = serving[0], serving[-1]
     span = last if first == last else f"{first} to {last}"
-    return (Fix(f"Install a ROCm release that lists {gfx} ({span})", (("rocmdoctor", "install", "--rocm", last),), needs=("root", "network")),)
+    return (
+        Fix(
+            f"Install a ROCm release that lists {gfx} ({span})",
+            (("rocmdoctor", "install", "--rocm", last),),
+            needs=("root", "network"),
+        ),
+    )
 
 
-@check("os_support.release", title="AMD lists this distribution for the installed ROCm", after=["gpu_present.device"], places=("bare-metal", "vm"), docs=[remedies.SYSTEM_REQUIREMENTS])
+@check(
+    "os_support.release",
+    title="AMD lists this distribution for the installed ROCm",
+    after=["gpu_present.device"],
+    places=("bare-metal", "vm"),
+    docs=[remedies.SYSTEM_REQUIREMENTS],
+)
 def distribution(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """Looks the distribution and its version up in the release's list. Derivatives are judged by their base; what AMD does not list is a
+    """Looks the distribution and its version up in the release's list. Derivatives are judged by their base; what AMD does not
+    list is a
     warning with the nearest base, never a failure (rules.md 43)."""
     rocm = _release_of_amd(facts, matrix)
     if not rocm:
@@ -110,8 +137,16 @@ def distribution(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         (f"It is judged as {base.id} {base.version}. " if base and not base.exact else "")
         + (answer.reason if answer else "AMD lists no distribution of this kind.")
         + " It may work all the same; AMD does not test it.",
-        (Evidence("/etc/os-release", f"{os.id} {os.version_id or '(no version)'}"), Evidence(f"compat_matrix.yaml {matrix.date}", answer.reason if answer else "no row")),
-        (Fix("See what AMD lists for this distribution and GPU", (("rocmdoctor", "matrix", "suggest", "--rocm", rocm, "--os", f"{base.id}:{base.version}" if base else os.id),)),),
+        (
+            Evidence("/etc/os-release", f"{os.id} {os.version_id or '(no version)'}"),
+            Evidence(f"compat_matrix.yaml {matrix.date}", answer.reason if answer else "no row"),
+        ),
+        (
+            Fix(
+                "See what AMD lists for this distribution and GPU",
+                (("rocmdoctor", "matrix", "suggest", "--rocm", rocm, "--os", f"{base.id}:{base.version}" if base else os.id),),
+            ),
+        ),
     )
 
 
@@ -129,9 +164,17 @@ def _release_of_amd(facts: Facts, matrix: Matrix) -> str | None:
     return None
 
 
-@check("kernel.supported", title="AMD lists this kernel for the installed ROCm", after=["gpu_present.device"], places=("bare-metal", "vm"), profiles=("node",), docs=[remedies.SYSTEM_REQUIREMENTS])
+@check(
+    "kernel.supported",
+    title="AMD lists this kernel for the installed ROCm",
+    after=["gpu_present.device"],
+    places=("bare-metal", "vm"),
+    profiles=("node",),
+    docs=[remedies.SYSTEM_REQUIREMENTS],
+)
 def kernel(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """Looks the running kernel up in the release's list for this distribution. Only part of the profile `node`: on other hosts a kernel
+    """Looks the running kernel up in the release's list for this distribution. Only part of the profile `node`: on other hosts
+    a kernel
     that AMD did not test and that works is not worth a warning."""
     rocm = facts.rocm_version
     os = facts.os
@@ -146,13 +189,31 @@ def kernel(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             f"The kernel {facts.kernel.release} is not on AMD's list for ROCm {rocm} on {base.id} {base.version}",
             answer.reason,
             (Evidence("uname -r", facts.kernel.release), Evidence(f"compat_matrix.yaml {matrix.date}", answer.reason)),
-            (Fix("See the nearest listed kernel", (("rocmdoctor", "matrix", "suggest", "--rocm", rocm, "--os", f"{base.id}:{base.version}", "--kernel", facts.kernel.release),)),),
+            (
+                Fix(
+                    "See the nearest listed kernel",
+                    (
+                        (
+                            "rocmdoctor",
+                            "matrix",
+                            "suggest",
+                            "--rocm",
+                            rocm,
+                            "--os",
+                            f"{base.id}:{base.version}",
+                            "--kernel",
+                            facts.kernel.release,
+                        ),
+                    ),
+                ),
+            ),
         )
 
 
 @check("mixed_gpu.gfx803", title="No old Polaris card stops ROCm for every GPU", after=["gpu_present.device"])
 def polaris(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """One gfx803 card that KFD serves stops ROCm 7.x for every GPU in the machine: the run time rejects its doorbells with a plain
+    """One gfx803 card that KFD serves stops ROCm 7.x for every GPU in the machine: the run time rejects its doorbells with a
+    plain
     HSA_STATUS_ERROR (rocm-systems #6883). The last line that works beside it is 6.4 (rules.md 18)."""
     old = [g for g in facts.gpus if g.gfx == "gfx803" and g.kfd]
     rocm = facts.rocm_version
@@ -166,7 +227,11 @@ def polaris(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         "The run time of ROCm 7 ends with HSA_STATUS_ERROR when KFD shows such a card; no override helps.",
         (Evidence(f"/sys/class/kfd/kfd/topology/nodes/{old[0].kfd_node}", "gfx803"),),
         (
-            Fix("Remove the card, or unbind amdgpu from it before using ROCm", (("driverctl", "set-override", old[0].pci_address or "", "none"),), needs=("root",)),
+            Fix(
+                "Remove the card, or unbind amdgpu from it before using ROCm",
+                (("driverctl", "set-override", old[0].pci_address or "", "none"),),
+                needs=("root",),
+            ),
             Fix("Or stay with ROCm 6.4, the last line that works beside it", needs=("root", "network")),
         ),
     )

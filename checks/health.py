@@ -4,80 +4,164 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rocmdoctor.checks.remedies import log_evidence, recheck
-from rocmdoctor.engine import NotApplicable, check
+from rocmdoctor.checks.remedies import log_evidence, recheck, said
+from rocmdoctor.engine import check
 from rocmdoctor.facts import Facts, known
 from rocmdoctor.matrix import Matrix
 from rocmdoctor.results import Evidence, Finding, Fix, Status
 
-HARDWARE = r"uncorrectable hardware errors? detected|poison.*(consumption|creation)|fell off the bus|PCIe Bus Error: severity=(Fatal|Uncorrected)|RAS.*(uncorrectable|fatal)"
-WEDGED = r"GPU reset\(\d+\) failed|GPU reset end with ret = -|Failed to (disable|initialize) .*(gfx|SMU)|MES failed to respond to msg|MES might be in unrecoverable state|asic reset failed|GPU Recovery Failed|GPU mode\d reset failed|device lost from bus"
-HANGS = r"ring \S+ timeout|ring \S+ test failed|Waiting for fences timed out|hung queue|Queue preemption failed|HWS hang|scheduler .* is not ready"
-FAULTS = r"\[gfxhub\].*page fault|GCVM_L2_PROTECTION_FAULT_STATUS|VM_L2_PROTECTION_FAULT_STATUS"
+HARDWARE = "|".join(
+    (
+        r"uncorrectable hardware errors? ?(\(|detected)",
+        r"poison.*(consumption|creation)",
+        r"fell off the bus",
+        r"PCIe Bus Error: severity=(Fatal|Uncorrected)",
+        r"RAS.*(uncorrectable|fatal)",
+    )
+)
+WEDGED = "|".join(
+    (
+        r"GPU reset\(\d+\) failed",
+        r"GPU reset end with ret = -",
+        r"Failed to (disable|initialize) .*(gfx|SMU)",
+        r"MES failed to respond to msg",
+        r"MES might be in unrecoverable state",
+        r"asic reset failed",
+        r"GPU Recovery Failed",
+        r"GPU mode\d reset failed",
+        r"device lost from bus",
+    )
+)
+HANGS = "|".join(
+    (
+        r"ring \S+ timeout",
+        r"ring \S+ test failed",
+        r"Waiting for fences timed out",
+        r"Queue preemption failed",
+        r"HWS hang",
+        r"scheduler .* is not ready",
+    )
+)
+FAULTS = r"\[gfxhub\].*page fault|VM_L2_PROTECTION_FAULT_STATUS"
 RECOVERED = r"GPU reset\(\d+\) succeeded|GPU reset succeeded"
+LOST = r"GPU reset\(\d+\) failed|MES might be in unrecoverable"
 
 
-@check("gpu_health.hardware", title="The kernel log shows no hardware error of the GPU", after=["gpu_present.device"], places=("bare-metal", "vm", "container"))
+@check(
+    "gpu_health.hardware",
+    title="The kernel log shows no hardware error of the GPU",
+    after=["gpu_present.device"],
+    places=("bare-metal", "vm", "container"),
+)
 def hardware(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """Uncorrectable RAS errors, a lost PCIe link: the card, its slot or its power. Software cannot mend these; what hangs above is a consequence."""
-    lines = log_evidence(facts, HARDWARE, 4)
+    """Uncorrectable RAS errors, a lost PCIe link: the card, its slot or its power. Software cannot mend these; what hangs above
+    is a consequence."""
+    lines = log_evidence(facts, HARDWARE, 4, ("uncorrect", "poison", "fell off", "severity=fatal", "fatal"))
     if lines:
         yield Finding(
             Status.FAIL,
             "The kernel reports an uncorrectable hardware error of the GPU",
-            "The card, its slot or its power supply fails. Programs above it hang or crash because of it; reinstalling software does not help.",
+            "The card, its slot or its power supply fails. Programs above it hang or crash because of it; reinstalling "
+            "software does not help.",
             lines,
             (
-                Fix("Power the machine off completely (not only a reboot) and on again; then watch the log", needs=("reboot",), verify=recheck("gpu_health.*")),
+                Fix(
+                    "Power the machine off completely (not only a reboot) and on again; then watch the log",
+                    needs=("reboot",),
+                    verify=recheck("gpu_health.*"),
+                ),
                 Fix("If it comes back: reseat the card, try another slot and power cable; then it is a case for RMA"),
             ),
         )
 
 
-@check("gpu_health.responding", title="The GPU answers and its resets work", after=["gpu_health.hardware", "amdgpu_module.bound"], places=("bare-metal", "vm", "container"))
+@check(
+    "gpu_health.responding",
+    title="The GPU answers and its resets work",
+    after=["gpu_health.hardware", "amdgpu_module.bound"],
+    places=("bare-metal", "vm", "container"),
+)
 def responding(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """A scheduler (MES) or ring that stopped answering and a reset that failed leave a GPU that only a power cycle brings back. A hang that
+    """A scheduler (MES) or ring that stopped answering and a reset that failed leave a GPU that only a power cycle brings back.
+    A hang that
     the driver recovered from is a warning."""
-    wedged = log_evidence(facts, WEDGED, 4)
-    hangs = log_evidence(facts, HANGS, 3)
-    if wedged and not (log_evidence(facts, RECOVERED, 1) and not log_evidence(facts, r"GPU reset\(\d+\) failed|MES might be in unrecoverable", 1)):
+    wedged = log_evidence(facts, WEDGED, 4, ("reset", "mes ", "recovery", "device lost", "failed to"))
+    hangs = log_evidence(facts, HANGS, 3, ("timeout", "timed out", "test failed", "preemption", "hws hang", "not ready"))
+    if wedged and (said(facts, LOST) or not said(facts, RECOVERED)):
         yield Finding(
             Status.FAIL,
             "The GPU stopped answering and its reset did not bring it back",
-            "The driver's scheduler got no answer from the GPU. Everything that uses it now hangs or fails, whatever the set-up is.",
+            "The driver's scheduler got no answer from the GPU. Everything that uses it now hangs or fails, whatever the "
+            "set-up is.",
             wedged,
             (
-                Fix("Reboot; if the GPU is not there afterwards, power the machine off and on", (("systemctl", "reboot"),), needs=("root", "reboot"), verify=recheck("gpu_health.*")),
-                Fix("If it happens again, use a newer kernel and linux-firmware, and look for an override or overclocking", needs=("root", "network", "reboot")),
+                Fix(
+                    "Reboot; if the GPU is not there afterwards, power the machine off and on",
+                    (("systemctl", "reboot"),),
+                    needs=("root", "reboot"),
+                    verify=recheck("gpu_health.*"),
+                ),
+                Fix(
+                    "If it happens again, use a newer kernel and linux-firmware, and look for an override or overclocking",
+                    needs=("root", "network", "reboot"),
+                ),
             ),
         )
     elif hangs:
         yield Finding(
             Status.WARN,
             "The kernel log shows that the GPU hung",
-            "A queue or ring timed out since boot. An override for a smaller GPU, a kernel or firmware fault, or the program itself can cause that.",
+            "A queue or ring timed out since boot. An override for a smaller GPU, a kernel or firmware fault, or the "
+            "program itself can cause that.",
             hangs,
             (Fix("Newer kernel and firmware are the usual remedy; note which program ran"),),
         )
 
 
-@check("gpu_health.page-faults", title="No program caused GPU page faults", after=["gpu_health.responding"], places=("bare-metal", "vm", "container"))
+@check(
+    "gpu_health.page-faults",
+    title="No program caused GPU page faults",
+    after=["gpu_health.responding"],
+    places=("bare-metal", "vm", "container"),
+)
 def page_faults(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """GPU page faults come from a program, or from a driver that does not fit the run time; they are a hint and not a verdict."""
-    lines = log_evidence(facts, FAULTS, 3)
+    lines = log_evidence(facts, FAULTS, 3, ("page fault", "protection_fault"))
     if lines:
-        yield Finding(Status.WARN, "The kernel log shows GPU page faults", "A program touched memory that the GPU does not map. Repeated faults with every program speak for a driver or firmware that does not fit.", lines, (Fix("Note which program caused it; compare driver, firmware and ROCm with AMD's list"),))
+        yield Finding(
+            Status.WARN,
+            "The kernel log shows GPU page faults",
+            "A program touched memory that the GPU does not map. Repeated faults with every program speak for a driver or "
+            "firmware that does not fit.",
+            lines,
+            (Fix("Note which program caused it; compare driver, firmware and ROCm with AMD's list"),),
+        )
 
 
-@check("smi_tools.work", title="The management tools work", after=["amdgpu_module.bound"], places=("bare-metal", "vm", "container"))
+@check(
+    "smi_tools.work", title="The management tools work", after=["amdgpu_module.bound"], places=("bare-metal", "vm", "container")
+)
 def smi_work(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """Runs amd-smi and rocm-smi. Their errors are mostly a Python package or library of another ROCm. They read sysfs, so that they
+    """Runs amd-smi and rocm-smi. Their errors are mostly a Python package or library of another ROCm. They read sysfs, so that
+    they
     work proves nothing of compute access; that one is not installed is no fault (rules.md 23)."""
     for smi in (known(lambda: facts.amd_smi, None), known(lambda: facts.rocm_smi, None)):
         if smi is None or not smi.found or smi.ok:
             continue
         text = smi.error_text
-        broken = [w for w in ("ImportError", "ModuleNotFoundError", "AttributeError", "undefined symbol", "OSError", "cannot open shared object", "SyntaxError") if w in text]
+        broken = [
+            w
+            for w in (
+                "ImportError",
+                "ModuleNotFoundError",
+                "AttributeError",
+                "undefined symbol",
+                "OSError",
+                "cannot open shared object",
+                "SyntaxError",
+            )
+            if w in text
+        ]
         if not broken:
             continue
         roots = [i for i in facts.rocm.installs if i.has_hsa or i.has_hip or i.tools]
@@ -85,16 +169,27 @@ def smi_work(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             Status.FAIL,
             f"{smi.tool} stops with an error of its own: it picks parts of another ROCm",
             f"{smi.tool} and the amdsmi Python package and library that it loads must be of one release."
-            + (f" Here are {len(roots)} ROCm installs ({', '.join(i.version or i.root for i in roots)})." if len(roots) > 1 else ""),
+            + (
+                f" Here are {len(roots)} ROCm installs ({', '.join(i.version or i.root for i in roots)})."
+                if len(roots) > 1
+                else ""
+            ),
             tuple(Evidence(smi.tool, line) for line in text.strip().splitlines()[-3:]),
             (
                 Fix(
                     "Remove the amdsmi Python package of the other release and install the one of this ROCm",
-                    (("python3", "-m", "pip", "uninstall", "amdsmi"), ("python3", "-m", "pip", "install", "/opt/rocm/share/amd_smi")),
+                    (
+                        ("python3", "-m", "pip", "uninstall", "amdsmi"),
+                        ("python3", "-m", "pip", "install", "/opt/rocm/share/amd_smi"),
+                    ),
                     needs=("root",),
                     verify=(smi.tool, "list"),
                 ),
-                Fix("Then let the loader and the alternatives lead to one ROCm only", (("ldconfig",), ("update-alternatives", "--config", "rocm")), needs=("root",)),
+                Fix(
+                    "Then let the loader and the alternatives lead to one ROCm only",
+                    (("ldconfig",), ("update-alternatives", "--config", "rocm")),
+                    needs=("root",),
+                ),
             ),
         )
         return

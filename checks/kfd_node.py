@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rocmdoctor.checks import remedies
-from rocmdoctor.checks.driver import ON_A_KERNEL
+from rocmdoctor.checks.binding import ON_A_KERNEL
 from rocmdoctor.checks.remedies import log_evidence, recheck
 from rocmdoctor.engine import check
 from rocmdoctor.facts import Facts
@@ -25,17 +25,29 @@ def present(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     if not bound:
         return
     kfd = facts.access.kfd
-    unsupported = log_evidence(facts, r"kfd.*not supported|kfd kfd: .*(skipped|error|failed)|GC IP .* not supported in kfd", 3)
     if not kfd.exists:
         yield Finding(
             Status.FAIL,
             "/dev/kfd does not exist although amdgpu drives the GPU",
-            "Graphics work, compute does not: the kernel's compute driver (KFD) did not start. Either this kernel is built without "
+            "Graphics work, compute does not: the kernel's compute driver (KFD) did not start. Either this kernel is built "
+            "without "
             "CONFIG_HSA_AMD, or KFD refused this GPU with this kernel.",
-            (Evidence("/dev/kfd", "absent"), Evidence("/sys/class/kfd/kfd/topology", "present" if facts.kfd.present else "absent"), *unsupported),
             (
-                Fix("Boot another kernel (the distribution's standard one, or the one that worked before) and look for kfd lines in dmesg", needs=("root", "reboot"), verify=recheck("kfd_node.*")),
-                Fix("See whether this kernel has KFD: the line CONFIG_HSA_AMD=y in its config", (("grep", "HSA_AMD", f"/boot/config-{facts.kernel.release}"),)),
+                Evidence("/dev/kfd", "absent"),
+                Evidence("/sys/class/kfd/kfd/topology", "present" if facts.kfd.present else "absent"),
+                *_refusals(facts),
+            ),
+            (
+                Fix(
+                    "Boot another kernel (the distribution's standard one, or the one that worked before) and look for kfd "
+                    "lines in dmesg",
+                    needs=("root", "reboot"),
+                    verify=recheck("kfd_node.*"),
+                ),
+                Fix(
+                    "See whether this kernel has KFD: the line CONFIG_HSA_AMD=y in its config",
+                    (("grep", "HSA_AMD", f"/boot/config-{facts.kernel.release}"),),
+                ),
             ),
         )
         return
@@ -50,15 +62,36 @@ def present(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             Status.FAIL,
             f"KFD has no node for the {gpu.label} at {gpu.pci_address}",
             "amdgpu drives it for display, but the compute driver did not add it, so ROCm cannot see it.",
-            (Evidence("/sys/class/kfd/kfd/topology/nodes", f"{len(facts.kfd.gpus)} GPU nodes for {len(bound)} GPUs"), *unsupported),
-            (Fix("Read the kfd lines of the kernel log (`dmesg | grep -i kfd`); a newer kernel or AMD's packaged driver may know this GPU", needs=("root", "reboot")),),
+            (
+                Evidence("/sys/class/kfd/kfd/topology/nodes", f"{len(facts.kfd.gpus)} GPU nodes for {len(bound)} GPUs"),
+                *_refusals(facts),
+            ),
+            (
+                Fix(
+                    "Read the kfd lines of the kernel log (`dmesg | grep -i kfd`); a newer kernel or AMD's packaged driver "
+                    "may know this GPU",
+                    needs=("root", "reboot"),
+                ),
+            ),
         )
 
 
-@check("kfd_node.opens", title="/dev/kfd opens", after=["kfd_node.present", "container.devices", "dkms.running-kernel"], places=("bare-metal", "vm", "container"))
+def _refusals(facts: Facts) -> tuple[Evidence, ...]:
+    """What KFD said of a GPU that it did not take."""
+    return log_evidence(facts, r"kfd.*not supported|kfd kfd: .*(skipped|error|failed)|GC IP .* not supported in kfd", 3, ("kfd",))
+
+
+@check(
+    "kfd_node.opens",
+    title="/dev/kfd opens",
+    after=["kfd_node.present", "container.devices", "dkms.running-kernel"],
+    places=("bare-metal", "vm", "container"),
+)
 def opens(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """Opens /dev/kfd as the asked user and looks at the errno. EACCES is a matter of permission and judged there; EPERM is a device
-    cgroup; EINVAL, ENOMEM and ENXIO with good modes are the driver, the container or the GPU (rules.md 22). Reading the node gives
+    """Opens /dev/kfd as the asked user and looks at the errno. EACCES is a matter of permission and judged there; EPERM is a
+    device
+    cgroup; EINVAL, ENOMEM and ENXIO with good modes are the driver, the container or the GPU (rules.md 22). Reading the node
+    gives
     EINVAL on healthy hosts, so it is never read (rules.md 24)."""
     kfd = facts.access.kfd
     if not kfd.exists or kfd.open in ("ok", "EACCES", None):
@@ -67,15 +100,51 @@ def opens(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     evidence = (Evidence("/dev/kfd", kfd.described),)
     title = f"Opening /dev/kfd fails with {kfd.open}, which is not a matter of groups or modes"
     if kfd.open == "EPERM":
-        detail = "The mode allows it and the kernel refuses it: a device cgroup does not list the node." if container else "The mode allows it and the kernel refuses it: a device policy (cgroup, systemd unit with DevicePolicy) or the driver's own state."
+        detail = (
+            "The mode allows it and the kernel refuses it: a device cgroup does not list the node."
+            if container
+            else "The mode allows it and the kernel refuses it: a device policy (cgroup, systemd unit with DevicePolicy) or "
+            "the driver's own state."
+        )
         fixes = (
-            Fix("Start the container with --device=/dev/kfd and --device=/dev/dri, which also allows them in the device cgroup (Kubernetes: request amd.com/gpu)", (("docker", "run", "--device=/dev/kfd", "--device=/dev/dri", "--security-opt", "seccomp=unconfined", "IMAGE"),)),
-        ) if container else (Fix("Look at the unit's DevicePolicy and DeviceAllow, and reload the driver by a reboot", needs=("root", "reboot")),)
+            (
+                Fix(
+                    "Start the container with --device=/dev/kfd and --device=/dev/dri, which also allows them in the "
+                    "device cgroup (Kubernetes: request amd.com/gpu)",
+                    (
+                        (
+                            "docker",
+                            "run",
+                            "--device=/dev/kfd",
+                            "--device=/dev/dri",
+                            "--security-opt",
+                            "seccomp=unconfined",
+                            "IMAGE",
+                        ),
+                    ),
+                ),
+            )
+            if container
+            else (
+                Fix(
+                    "Look at the unit's DevicePolicy and DeviceAllow, and reload the driver by a reboot", needs=("root", "reboot")
+                ),
+            )
+        )
     elif container:
-        detail = "The node in this container is not the driver's: a wrong device number, a user namespace or nested container that KFD refuses, or a driver on the host that is in a bad state."
+        detail = (
+            "The node in this container is not the driver's: a wrong device number, a user namespace or nested container "
+            "that KFD refuses, or a driver on the host that is in a bad state."
+        )
         fixes = (
-            Fix("Compare the device number inside with the host's (`stat -c %t:%T /dev/kfd` on both) and pass the host's own node in with --device=/dev/kfd (LXC: lxc.cgroup2.devices.allow and a bind mount)"),
-            Fix("Try the same open on the host and in a privileged, not nested container: if it fails there too, the host's driver is the cause"),
+            Fix(
+                "Compare the device number inside with the host's (`stat -c %t:%T /dev/kfd` on both) and pass the host's "
+                "own node in with --device=/dev/kfd (LXC: lxc.cgroup2.devices.allow and a bind mount)"
+            ),
+            Fix(
+                "Try the same open on the host and in a privileged, not nested container: if it fails there too, the "
+                "host's driver is the cause"
+            ),
         )
     else:
         noexec = "noexec" in facts.dev_mount_options
@@ -87,8 +156,20 @@ def opens(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             else "The driver itself refuses: an unsupported GPU, no memory for a KFD process, or a driver in a bad state."
         )
         fixes = (
-            (Fix("Mount /dev with exec again", (("mount", "-o", "remount,exec", "/dev"),), needs=("root",), verify=recheck("kfd_node.*")),)
+            (
+                Fix(
+                    "Mount /dev with exec again",
+                    (("mount", "-o", "remount,exec", "/dev"),),
+                    needs=("root",),
+                    verify=recheck("kfd_node.*"),
+                ),
+            )
             if noexec
-            else (Fix("Reboot to reset the driver; if it stays so, read the kfd and amdgpu lines of the kernel log", needs=("reboot",)),)
+            else (
+                Fix(
+                    "Reboot to reset the driver; if it stays so, read the kfd and amdgpu lines of the kernel log",
+                    needs=("reboot",),
+                ),
+            )
         )
     yield Finding(Status.FAIL, title, detail, evidence, fixes, (remedies.CONTAINERS,) if container else ())

@@ -20,33 +20,60 @@ BOOT_FREE = 100 << 20
 
 @check("disk.boot", title="/boot has room for an initramfs", places=("bare-metal", "vm"))
 def boot(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """A full /boot stops update-initramfs, and every installation ends half-configured. The driver's firmware makes an initramfs large."""
+    """A full /boot stops update-initramfs, and every installation ends half-configured. The driver's firmware makes an
+    initramfs large."""
     filesystem = facts.host.filesystem("/boot")
     if filesystem is None:
         raise NotApplicable("/boot is not a file system of its own")
     if filesystem.free >= BOOT_FREE:
         return
-    broken = [p for p in known(lambda: facts.packages.broken, ()) if p.name.startswith(("linux-", "initramfs", "kernel", "amdgpu", "dkms"))]
+    broken = [
+        p
+        for p in known(lambda: facts.packages.broken, ())
+        if p.name.startswith(("linux-", "initramfs", "kernel", "amdgpu", "dkms"))
+    ]
     yield Finding(
         Status.FAIL if broken or filesystem.free < 20 << 20 else Status.WARN,
         f"/boot is full: {filesystem.free >> 20} MiB of {filesystem.size >> 20} MiB are free",
-        "The next initramfs does not fit" + (f", and {broken[0].name} is left {broken[0].state} because of it." if broken else ".") + " Repeating the installation does not help; room must be made first.",
-        (Evidence("statvfs /boot", f"size {filesystem.size}, free {filesystem.free}"), *(Evidence(f"package {p.name}", p.state) for p in broken[:2])),
+        "The next initramfs does not fit"
+        + (f", and {broken[0].name} is left {broken[0].state} because of it." if broken else ".")
+        + " Repeating the installation does not help; room must be made first.",
+        (
+            Evidence("statvfs /boot", f"size {filesystem.size}, free {filesystem.free}"),
+            *(Evidence(f"package {p.name}", p.state) for p in broken[:2]),
+        ),
         (
             Fix(
                 "Remove kernels that are no longer used (keep the running one), then finish the installation",
-                (*((("apt-get", "autoremove", "--purge"), ("dpkg", "--configure", "-a")) if remedies.manager(facts) == "apt" else ()),),
+                (
+                    *(
+                        (("apt-get", "autoremove", "--purge"), ("dpkg", "--configure", "-a"))
+                        if remedies.manager(facts) == "apt"
+                        else ()
+                    ),
+                ),
                 needs=("root",),
                 verify=recheck("disk.*", "packages.*"),
             ),
-            Fix("Or remove amdgpu-dkms where the kernel's own driver serves the GPU: its firmware is what makes the initramfs large", remedies.remove(facts, "amdgpu-dkms"), needs=("root", "reboot")),
+            Fix(
+                "Or remove amdgpu-dkms where the kernel's own driver serves the GPU: its firmware is what makes the "
+                "initramfs large",
+                remedies.remove(facts, "amdgpu-dkms"),
+                needs=("root", "reboot"),
+            ),
         ),
     )
 
 
-@check("packages.configured", title="No ROCm or driver package is half-installed", after=["disk.boot", "dkms.running-kernel"], needs_gpu=False)
+@check(
+    "packages.configured",
+    title="No ROCm or driver package is half-installed",
+    after=["disk.boot", "dkms.running-kernel"],
+    needs_gpu=False,
+)
 def configured(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """dpkg leaves a package half-configured or unpacked when its script failed or a dependency is missing. Until it is mended, every
+    """dpkg leaves a package half-configured or unpacked when its script failed or a dependency is missing. Until it is mended,
+    every
     later installation stops at it."""
     packages = facts.packages
     broken = [p for p in packages.broken if _ours(p)]
@@ -55,11 +82,13 @@ def configured(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     ours = {p.name for p in broken}
     wants = [u for u in known(lambda: packages.unmet(), ()) if u.package.name in ours and not u.waits]
     evidence = tuple(Evidence(f"package {p.name}", f"{p.version}: {p.state}") for p in broken[:4]) + tuple(
-        Evidence(f"package {u.package.name}", f"wants {u}, installed: {u.found.full_version if u.found else 'none'}") for u in wants[:3]
+        Evidence(f"package {u.package.name}", f"wants {u}, installed: {u.found.full_version if u.found else 'none'}")
+        for u in wants[:3]
     )
     yield Finding(
         Status.FAIL,
-        f"{broken[0].name} is {broken[0].state}" + (f" and {len(broken) - 1} more packages are not complete" if len(broken) > 1 else ""),
+        f"{broken[0].name} is {broken[0].state}"
+        + (f" and {len(broken) - 1} more packages are not complete" if len(broken) > 1 else ""),
         (
             f"It wants {wants[0]}, and {wants[0].found.full_version if wants[0].found else 'nothing of that name'} is installed."
             if wants
@@ -67,33 +96,62 @@ def configured(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         ),
         evidence,
         (
-            Fix("Finish the interrupted installation", (("dpkg", "--configure", "-a"), ("apt-get", "install", "-f")), needs=("root", "network"), verify=recheck("packages.*")),
-            Fix(f"If it fails again, remove what does not fit: {', '.join(p.name for p in broken[:3])}", remedies.remove(facts, *(p.name for p in broken[:3])), needs=("root",)),
+            Fix(
+                "Finish the interrupted installation",
+                (("dpkg", "--configure", "-a"), ("apt-get", "install", "-f")),
+                needs=("root", "network"),
+                verify=recheck("packages.*"),
+            ),
+            Fix(
+                f"If it fails again, remove what does not fit: {', '.join(p.name for p in broken[:3])}",
+                remedies.remove(facts, *(p.name for p in broken[:3])),
+                needs=("root",),
+            ),
         ),
     )
 
 
 def _ours(package: Package) -> bool:
-    return bool(package.rocm_release or package.driver_release) or package.name.startswith(("rock-dkms", "amdgpu", "rocm", "amdrocm"))
+    return bool(package.rocm_release or package.driver_release) or package.name.startswith(
+        ("rock-dkms", "amdgpu", "rocm", "amdrocm")
+    )
 
 
 @check("packages.one-release", title="The ROCm packages are of one release", after=["packages.configured"], needs_gpu=False)
 def one_release(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """Every package of a ROCm release carries its stamp (60200 is 6.2.0). A few packages of another release are a partial upgrade: their
-    libraries look for companions that are not there. Versioned packages (rocm6.2.0) may lie side by side and are counted apart."""
+    """Every package of a ROCm release carries its stamp (60200 is 6.2.0). A few packages of another release are a partial
+    upgrade: their
+    libraries look for companions that are not there. Versioned packages (rocm6.2.0) may lie side by side and are counted
+    apart."""
     named = [p for p in facts.packages.rocm if p.rocm_release and p.installed and not p.driver_release]
     flavour = {p.name: _versioned(p) for p in named}
     plain = [p for p in named if not flavour[p.name]]
     versioned = [p for p in named if flavour[p.name]]
-    clashing = [p for p in versioned if any(q.rocm_release == p.rocm_release and q.name == p.name[: -len(flavour[p.name])].rstrip("-") for q in plain)] if plain else []
+    clashing = (
+        [
+            p
+            for p in versioned
+            if any(q.rocm_release == p.rocm_release and q.name == p.name[: -len(flavour[p.name])].rstrip("-") for q in plain)
+        ]
+        if plain
+        else []
+    )
     if clashing or (versioned and plain and {p.rocm_release for p in versioned} & {p.rocm_release for p in plain}):
         extra = clashing or [p for p in versioned if p.rocm_release in {q.rocm_release for q in plain}]
         yield Finding(
             Status.FAIL,
             f"Versioned and unversioned packages of ROCm {extra[0].rocm_release} are mixed",
-            f"{', '.join(p.name for p in extra[:3])} own the same files as their unversioned twins. AMD allows one flavour of a release, not both.",
+            f"{', '.join(p.name for p in extra[:3])} own the same files as their unversioned twins. AMD allows one flavour "
+            "of a release, not both.",
             tuple(Evidence(f"package {p.name}", f"{p.version}: {p.state}") for p in extra[:4]),
-            (Fix("Remove the versioned ones, or the unversioned; not both stay", remedies.remove(facts, *(p.name for p in extra[:6])), needs=("root",), verify=recheck("packages.*")),),
+            (
+                Fix(
+                    "Remove the versioned ones, or the unversioned; not both stay",
+                    remedies.remove(facts, *(p.name for p in extra[:6])),
+                    needs=("root",),
+                    verify=recheck("packages.*"),
+                ),
+            ),
         )
         return
     counts = Counter(p.rocm_release for p in plain if p.rocm_release)
@@ -105,12 +163,15 @@ def one_release(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     yield Finding(
         Status.FAIL,
         f"ROCm packages of {len(counts)} releases are mixed: {', '.join(sorted(counts, key=versions.key))}",
-        f"{len(odd)} package(s), {', '.join(p.name for p in odd[:3])} among them, are not of {main} like the rest: a partial upgrade. Libraries of one release look for files that only that release has.",
-        tuple(Evidence(f"package {p.name}", p.version) for p in odd[:4]) + (Evidence("packages", f"{counts[main]} of {main}"),),
+        f"{len(odd)} package(s), {', '.join(p.name for p in odd[:3])} among them, are not of {main} like the rest: a "
+        "partial upgrade. Libraries of one release look for files that only that release has.",
+        (*tuple(Evidence(f"package {p.name}", p.version) for p in odd[:4]), Evidence("packages", f"{counts[main]} of {main}")),
         (
             Fix(
                 f"Upgrade the rest to {newest}: point every AMD repository to {newest}, then upgrade all of its packages",
-                (("apt-get", "update"), ("apt-get", "full-upgrade")) if remedies.manager(facts) == "apt" else remedies.install(facts, "rocm"),
+                (("apt-get", "update"), ("apt-get", "full-upgrade"))
+                if remedies.manager(facts) == "apt"
+                else remedies.install(facts, "rocm"),
                 needs=("root", "network"),
                 verify=recheck("packages.*"),
             ),

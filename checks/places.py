@@ -8,15 +8,23 @@ from rocmdoctor.checks import remedies
 from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
+from rocmdoctor.host import UnknownFact
 from rocmdoctor.matrix import Matrix
 from rocmdoctor.results import Evidence, Finding, Fix, Status
 
 WSL_DOCS = "https://rocm.docs.amd.com/projects/radeon-ryzen/en/latest/docs/install/installrad/wsl/install-radeon.html"
 
 
-@check("container.devices", title="The GPU's device nodes were passed into the container", after=["gpu_present.device"], places=("container",), docs=[remedies.CONTAINERS])
+@check(
+    "container.devices",
+    title="The GPU's device nodes were passed into the container",
+    after=["gpu_present.device"],
+    places=("container",),
+    docs=[remedies.CONTAINERS],
+)
 def devices(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """A container sees the host's GPUs in /sys and may use only the nodes that were passed in: /dev/kfd and one renderD node a GPU.
+    """A container sees the host's GPUs in /sys and may use only the nodes that were passed in: /dev/kfd and one renderD node a
+    GPU.
 
     Missing nodes are the fifth reason for "no GPU". When KFD lists more GPUs than render nodes were passed, the run time stops at
     the first that it cannot open (error 0x1008).
@@ -29,9 +37,19 @@ def devices(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         yield Finding(
             Status.FAIL,
             "/dev/kfd was not passed into this container",
-            f"The host has {len(facts.gpus)} AMD GPU(s), as /sys shows, but without its node no ROCm program in here can use one.",
-            (Evidence("/dev/kfd", "absent"), *(Evidence("/sys/bus/pci/devices", f"{g.label} at {g.pci_address}") for g in facts.gpus[:2])),
-            (Fix("Start the container with the GPU's devices (Kubernetes: request amd.com/gpu; LXC: a device entry each)", (run,), verify=recheck("container.*")),),
+            f"The host has {len(facts.gpus)} AMD GPU(s), as /sys shows, but without its node no ROCm program in here can "
+            "use one.",
+            (
+                Evidence("/dev/kfd", "absent"),
+                *(Evidence("/sys/bus/pci/devices", f"{g.label} at {g.pci_address}") for g in facts.gpus[:2]),
+            ),
+            (
+                Fix(
+                    "Start the container with the GPU's devices (Kubernetes: request amd.com/gpu; LXC: a device entry each)",
+                    (run,),
+                    verify=recheck("container.*"),
+                ),
+            ),
         )
         return
     wanted = {n.render_minor: n for n in known(lambda: facts.kfd.gpus, ()) if n.render_minor and n.render_minor > 0}
@@ -46,49 +64,89 @@ def devices(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             (Fix("Pass the whole folder /dev/dri", (run,), verify=recheck("container.*")),),
         )
     elif missing:
-        hint = f" --env ROCR_VISIBLE_DEVICES=0 chooses among them" if len(wanted) > 1 else ""
+        hint = " --env ROCR_VISIBLE_DEVICES=0 chooses among them" if len(wanted) > 1 else ""
         yield Finding(
             Status.FAIL,
             f"KFD shows {len(wanted)} GPUs here, but only {len(wanted) - len(missing)} render node(s) were passed in",
-            "The topology in /sys is the host's: the run time tries every GPU in it and stops at the one whose render node is missing (error 0x1008).",
+            "The topology in /sys is the host's: the run time tries every GPU in it and stops at the one whose render node "
+            "is missing (error 0x1008).",
             tuple(Evidence(f"/dev/dri/renderD{m}", "absent") for m in missing[:4]),
             (
-                Fix(f"Pass all of /dev/dri with --device=/dev/dri and choose the GPU with ROCR_VISIBLE_DEVICES;{hint}".rstrip(";"), (run,), verify=recheck("container.*")),
-                *((Fix("Or run the container rootful: only then the device cgroup hides the other GPUs from KFD's topology", needs=("root",)),) if facts.place.rootless else ()),
+                Fix(
+                    f"Pass all of /dev/dri with --device=/dev/dri and choose the GPU with ROCR_VISIBLE_DEVICES;{hint}".rstrip(
+                        ";"
+                    ),
+                    (run,),
+                    verify=recheck("container.*"),
+                ),
+                *(
+                    (
+                        Fix(
+                            "Or run the container rootful: only then the device cgroup hides the other GPUs from KFD's topology",
+                            needs=("root",),
+                        ),
+                    )
+                    if facts.place.rootless
+                    else ()
+                ),
             ),
         )
 
 
 @check("wsl.runtime", title="WSL has a ROCm run time that uses DirectX", places=("wsl",), needs_gpu=False, docs=[WSL_DOCS])
 def wsl_runtime(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """In WSL2 there is no amdgpu and no /dev/kfd by design: /dev/dxg, the Windows driver's libraries in /usr/lib/wsl/lib and a run time
-    that talks to them (librocdxg, or the older WSL build of the HSA run time) take their place. A native Linux install finds no GPU."""
+    """In WSL2 there is no amdgpu and no /dev/kfd by design: /dev/dxg, the Windows driver's libraries in /usr/lib/wsl/lib and a
+    run time
+    that talks to them (librocdxg, or the older WSL build of the HSA run time) take their place. A native Linux install finds no
+    GPU."""
     place = facts.place
     if place.wsl == 1:
-        yield Finding(Status.FAIL, "This is WSL 1, which has no GPU access", "Only WSL 2 passes the GPU to Linux.", (Evidence("/proc/version", facts.kernel.release),), (Fix("In Windows, convert the distribution: wsl --set-version NAME 2"),))
+        yield Finding(
+            Status.FAIL,
+            "This is WSL 1, which has no GPU access",
+            "Only WSL 2 passes the GPU to Linux.",
+            (Evidence("/proc/version", facts.kernel.release),),
+            (Fix("In Windows, convert the distribution: wsl --set-version NAME 2"),),
+        )
         return
+    if place.has_dxg is None:
+        raise UnknownFact("whether /dev/dxg exists")
     if not place.has_dxg:
         yield Finding(
             Status.FAIL,
             "/dev/dxg does not exist: this WSL has no GPU from Windows",
             "The Windows host gives no GPU to WSL: an old Windows driver, GPU support switched off, or nested virtualisation.",
             (Evidence("/dev/dxg", "absent"),),
-            (Fix("In Windows, install AMD's current Adrenalin driver with WSL support and run: wsl --update, then wsl --shutdown"),),
+            (
+                Fix(
+                    "In Windows, install AMD's current Adrenalin driver with WSL support and run: wsl --update, then wsl "
+                    "--shutdown"
+                ),
+            ),
         )
         return
     if not place.wsl_libraries:
-        yield Finding(Status.WARN, "/usr/lib/wsl/lib is empty", "The Windows driver's Linux libraries are missing.", (Evidence("/usr/lib/wsl/lib", "empty"),), (Fix("In Windows, reinstall AMD's Adrenalin driver, then wsl --shutdown"),))
+        yield Finding(
+            Status.WARN,
+            "/usr/lib/wsl/lib is empty",
+            "The Windows driver's Linux libraries are missing.",
+            (Evidence("/usr/lib/wsl/lib", "empty"),),
+            (Fix("In Windows, reinstall AMD's Adrenalin driver, then wsl --shutdown"),),
+        )
     info = known(lambda: facts.rocminfo, None)
     if info is not None and info.gpus:
         return
     env = facts.torch_env
     wheel = env.torch if env else None
     native = facts.rocm.installs and not _wsl_runtime_files(facts)
-    if native and not (wheel and wheel.build == "rocm" and wheel.layout in ("bundled", "rocm-sdk") and (info is None or not info.found)):
+    if native and not (
+        wheel and wheel.build == "rocm" and wheel.layout in ("bundled", "rocm-sdk") and (info is None or not info.found)
+    ):
         yield Finding(
             Status.FAIL,
             "This WSL has a native Linux ROCm, which cannot reach the GPU here",
-            "The native run time looks for /dev/kfd. WSL needs AMD's WSL build: librocdxg, or the hsa-runtime-rocr4wsl-amdgpu package of the 6.x line.",
+            "The native run time looks for /dev/kfd. WSL needs AMD's WSL build: librocdxg, or the "
+            "hsa-runtime-rocr4wsl-amdgpu package of the 6.x line.",
             (
                 Evidence("/dev/dxg", "present"),
                 *(Evidence("rocminfo", info.error_text.splitlines()[0]) for _ in (1,) if info and info.error_text),
@@ -96,7 +154,8 @@ def wsl_runtime(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             ),
             (
                 Fix(
-                    "Install ROCm for WSL: amdgpu-install with the use cases wsl and rocm and without DKMS (ROCm 6.x and 7.x), or AMD's librocdxg package (7.2 and later)",
+                    "Install ROCm for WSL: amdgpu-install with the use cases wsl and rocm and without DKMS (ROCm 6.x and "
+                    "7.x), or AMD's librocdxg package (7.2 and later)",
                     (("amdgpu-install", "-y", "--usecase=wsl,rocm", "--no-dkms"),),
                     needs=("root", "network"),
                     verify=recheck("wsl.*"),
@@ -130,7 +189,8 @@ def wsl_loader(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     yield Finding(
         Status.FAIL,
         "librocdxg is installed, but the loader's cache does not list it",
-        "The run time opens it by name and so finds no GPU. The folder is named in ld.so.conf.d; the cache was built before the library came.",
+        "The run time opens it by name and so finds no GPU. The folder is named in ld.so.conf.d; the cache was built "
+        "before the library came.",
         (Evidence("ldconfig -p", "no librocdxg"), Evidence(folder, "librocdxg.so")),
         (Fix("Refresh the loader's cache", (("ldconfig",),), needs=("root",), automatic=True, verify=recheck("wsl.*")),),
     )

@@ -17,17 +17,26 @@ from rocmdoctor.results import Evidence, Finding, Fix, Status
 
 @check("python.amdsmi", title="No second amdsmi or pynvml disturbs PyTorch", after=["torch_build.rocm"], docs=[remedies.PYTORCH])
 def amdsmi(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """torch counts GPUs through amdsmi. An amdsmi package beside a TheRock torch loads a second libamd_smi into the process, which aborts at
-    exit or counts zero GPUs (pytorch #186516); pynvml without amdsmi makes torch 2.4 to 2.6 take the one for the other (NameError)."""
+    """torch counts GPUs through amdsmi. An amdsmi package beside a TheRock torch loads a second libamd_smi into the process,
+    which aborts at
+    exit or counts zero GPUs (pytorch #186516); pynvml without amdsmi makes torch 2.4 to 2.6 take the one for the other
+    (NameError)."""
     env, torch = rocm_torch(facts)
     own, nvml = env.get("amdsmi"), env.get("pynvml") or env.get("nvidia-ml-py")
     if own and torch.layout == "rocm-sdk":
         yield Finding(
             Status.WARN,
             f"The amdsmi package {own.version} sits beside a PyTorch that brings its own SMI library",
-            "Two SMI libraries end up in one process: device_count() can return 0, and Python aborts at exit. GPU work itself is fine.",
+            "Two SMI libraries end up in one process: device_count() can return 0, and Python aborts at exit. GPU work "
+            "itself is fine.",
             (Evidence(own.path, f"amdsmi {own.version}"), Evidence(torch.path, f"torch {torch.version}, ROCm SDK wheels")),
-            (Fix("Remove the amdsmi package from this environment", ((env.executable, "-m", "pip", "uninstall", "amdsmi"),), verify=recheck("python.*")),),
+            (
+                Fix(
+                    "Remove the amdsmi package from this environment",
+                    ((env.executable, "-m", "pip", "uninstall", "amdsmi"),),
+                    verify=recheck("python.*"),
+                ),
+            ),
         )
     elif nvml and not own and matrix.faults.pynvml_confuses(torch.version):
         yield Finding(
@@ -36,25 +45,44 @@ def amdsmi(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             "torch of this age tries to import amdsmi when it finds pynvml, and torch.cuda.device_count() ends with a NameError.",
             (Evidence(nvml.path, f"{nvml.name} {nvml.version}"), Evidence(torch.path, f"torch {torch.version}")),
             (
-                Fix("Remove pynvml and nvidia-ml-py from this environment (no AMD GPU needs them)", ((env.executable, "-m", "pip", "uninstall", "pynvml", "nvidia-ml-py"),), verify=recheck("python.*")),
-                Fix("Or install ROCm's own amdsmi package into it", ((env.executable, "-m", "pip", "install", "/opt/rocm/share/amd_smi"),)),
+                Fix(
+                    "Remove pynvml and nvidia-ml-py from this environment (no AMD GPU needs them)",
+                    ((env.executable, "-m", "pip", "uninstall", "pynvml", "nvidia-ml-py"),),
+                    verify=recheck("python.*"),
+                ),
+                Fix(
+                    "Or install ROCm's own amdsmi package into it",
+                    ((env.executable, "-m", "pip", "install", "/opt/rocm/share/amd_smi"),),
+                ),
             ),
         )
 
 
 @check("python.numpy", title="numpy fits this torch", after=["torch_build.rocm"], docs=[remedies.PYTORCH])
 def numpy(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """Wheels built against numpy 1 (torch before 2.3, AMD's own wheels up to ROCm 6.4) fail with numpy 2 ("_ARRAY_API not found")."""
+    """Wheels built against numpy 1 (torch before 2.3, AMD's own wheels up to ROCm 6.4) fail with numpy 2 ("_ARRAY_API not
+    found")."""
     env, torch = rocm_torch(facts)
     dist = env.get("numpy")
-    if dist is None or versions.components(dist.version)[:1] < (2,) or not matrix.faults.needs_numpy1(torch.version, _amd_built(torch)):
+    if (
+        dist is None
+        or versions.components(dist.version)[:1] < (2,)
+        or not matrix.faults.needs_numpy1(torch.version, _amd_built(torch))
+    ):
         return
     yield Finding(
         Status.WARN,
         f"numpy {dist.version} is installed, torch {torch.version} was built against numpy 1",
         "Conversions between tensors and arrays fail with '_ARRAY_API not found'.",
         (Evidence(dist.path, f"numpy {dist.version}"), Evidence(torch.path, f"torch {torch.version}")),
-        (Fix("Install numpy 1", ((env.executable, "-m", "pip", "install", "numpy<2"),), needs=("network",), verify=recheck("python.*")),),
+        (
+            Fix(
+                "Install numpy 1",
+                ((env.executable, "-m", "pip", "install", "numpy<2"),),
+                needs=("network",),
+                verify=recheck("python.*"),
+            ),
+        ),
     )
 
 
@@ -63,13 +91,22 @@ def _amd_built(torch: Torch) -> str | None:
     return torch.rocm_release if "git" in torch.version.partition("+")[2] else None
 
 
-@check("torch_build.companions", title="torchvision and torchaudio are of the same release as torch", after=["torch_build.rocm"], docs=[remedies.PYTORCH])
+@check(
+    "torch_build.companions",
+    title="torchvision and torchaudio are of the same release as torch",
+    after=["torch_build.rocm"],
+    docs=[remedies.PYTORCH],
+)
 def companions(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """torchvision pins its torch; one of another release or a CUDA or CPU build beside a ROCm torch fails with "operator torchvision::nms
+    """torchvision pins its torch; one of another release or a CUDA or CPU build beside a ROCm torch fails with "operator
+    torchvision::nms
     does not exist". torchaudio stopped following torch at 2.11 (rules.md 36). The table decides."""
     env, torch = rocm_torch(facts)
     release = matrix.torch_release(torch.version.partition("+")[0])
-    for name, wanted in (("torchvision", release.torchvision if release else None), ("torchaudio", release.torchaudio if release else None)):
+    for name, wanted in (
+        ("torchvision", release.torchvision if release else None),
+        ("torchaudio", release.torchaudio if release else None),
+    ):
         dist = env.get(name)
         if dist is None:
             continue
@@ -81,7 +118,19 @@ def companions(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             yield Finding(
                 Status.WARN,
                 f"{name} {dist.version} does not belong to torch {torch.version}",
-                ("It is a build for another kind of GPU. " if other_build else f"torch {torch.version} goes with {name} {wanted}. ") + "Its operators do not load.",
+                (
+                    "It is a build for another kind of GPU. "
+                    if other_build
+                    else f"torch {torch.version} goes with {name} {wanted}. "
+                )
+                + "Its operators do not load.",
                 (Evidence(dist.path, f"{name} {dist.version}"), Evidence(torch.path, f"torch {torch.version}")),
-                (Fix(f"Install torch, torchvision and torchaudio in one command from one index ({name} {wanted or 'of the same index'})", needs=("network",), verify=recheck("torch_build.*")),),
+                (
+                    Fix(
+                        f"Install torch, torchvision and torchaudio in one command from one index ({name} "
+                        f"{wanted or 'of the same index'})",
+                        needs=("network",),
+                        verify=recheck("torch_build.*"),
+                    ),
+                ),
             )

@@ -75,17 +75,31 @@ def load_amdgpu(title: str = "Load the amdgpu driver now") -> Fix:
     return Fix(title, (("modprobe", "amdgpu"),), needs=("root",), automatic=True, verify=recheck("amdgpu_module.*", "kfd_node.*"))
 
 
-def log_evidence(facts: Facts, pattern: str, limit: int = 4) -> tuple[Evidence, ...]:
-    """The first kernel messages that match, as evidence; none when the log is unknown."""
+def initramfs(facts: Facts) -> tuple[str, ...]:
+    """The command that rebuilds the initramfs here, () when the distribution is unknown."""
+    return {
+        "apt": ("update-initramfs", "-u"),
+        "dnf": ("dracut", "-f"),
+        "zypper": ("dracut", "-f"),
+        "pacman": ("mkinitcpio", "-P"),
+    }.get(manager(facts) or "", ())
+
+
+def log_evidence(facts: Facts, pattern: str, limit: int = 4, words: tuple[str, ...] = ()) -> tuple[Evidence, ...]:
+    """The first kernel messages that match, as evidence; none when the log is unknown.
+
+    `words`, in lower case: every match holds one of them. A log without any is not searched, and the pattern not even compiled:
+    on a healthy host that is every search.
+    """
     log = known(lambda: facts.kernel_log, None)
-    if log is None:
+    if log is None or (words and not log.mentions(words)):
         return ()
     return tuple(Evidence(log.source, line.text) for line in log.matching(pattern)[:limit])
 
 
-def said(facts: Facts, pattern: str) -> bool:
+def said(facts: Facts, pattern: str, words: tuple[str, ...] = ()) -> bool:
     """Whether the kernel log holds a message that matches; False when the log is unknown."""
-    return bool(log_evidence(facts, pattern, 1))
+    return bool(log_evidence(facts, pattern, 1, words))
 
 
 ROCM_PREREQUISITES = "https://rocm.docs.amd.com/projects/install-on-linux/en/latest/install/prerequisites.html"

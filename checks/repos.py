@@ -8,7 +8,7 @@ from rocmdoctor import versions
 from rocmdoctor.checks import remedies
 from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.engine import NotApplicable, check
-from rocmdoctor.facts import Facts, known
+from rocmdoctor.facts import Facts
 from rocmdoctor.facts.repos import Repository
 from rocmdoctor.matrix import Matrix
 from rocmdoctor.results import Evidence, Finding, Fix, Status
@@ -40,11 +40,18 @@ def _codename(facts: Facts, matrix: Matrix) -> str | None:
 
 def _rewrite(facts: Facts, matrix: Matrix) -> Fix:
     """Write AMD's source again, as its own recipe of a release does; `rocmdoctor install` does it with the pin and the key."""
-    suite = _codename(facts, matrix)
-    wanted = facts.rocm_version if facts.rocm_version in matrix.versions else None
-    recipe = f"deb [arch=amd64 signed-by=/etc/apt/keyrings/rocm.gpg] https://repo.radeon.com/rocm/apt/{wanted or 'VERSION'} {suite} main" if suite else ""
+    suite = known(lambda: _codename(facts, matrix), None)
+    installed = known(lambda: facts.rocm_version, None)
+    wanted = installed if installed in matrix.versions else None
+    recipe = (
+        f"deb [arch=amd64 signed-by=/etc/apt/keyrings/rocm.gpg] https://repo.radeon.com/rocm/apt/{wanted or 'VERSION'} "
+        f"{suite} main"
+        if suite
+        else ""
+    )
     return Fix(
-        "Let rocmdoctor write AMD's repository, key and pin for a release that serves this host" + (f" (rocm.list then reads: {recipe})" if recipe else ""),
+        "Let rocmdoctor write AMD's repository, key and pin for a release that serves this host"
+        + (f" (rocm.list then reads: {recipe})" if recipe else ""),
         (("rocmdoctor", "install", *(("--rocm", wanted) if wanted else ())),),
         needs=("root", "network"),
         verify=recheck("repo.*"),
@@ -53,8 +60,10 @@ def _rewrite(facts: Facts, matrix: Matrix) -> Fix:
 
 @check("repo.paths", title="AMD's repositories name paths that exist", places=PLACES, needs_gpu=False)
 def paths(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """Compares the release in each repository path with the directories of the matrix. From ROCm 7.0 on the driver has numbers of its own
-    (30.10 goes with 7.0, 30.20 with 7.1, 30.30 with 7.2): amdgpu/7.2 never existed (rules.md 9, 40). The old unversioned rocm/apt/debian
+    """Compares the release in each repository path with the directories of the matrix. From ROCm 7.0 on the driver has numbers
+    of its own
+    (30.10 goes with 7.0, 30.20 with 7.1, 30.30 with 7.2): amdgpu/7.2 never existed (rules.md 9, 40). The old unversioned
+    rocm/apt/debian
     with a distribution's codename is gone."""
     for source in amd_sources(facts):
         release = source.release
@@ -69,7 +78,9 @@ def paths(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 (_shown(source),),
                 (
                     Fix(
-                        f"Name the driver repository amdgpu/{directory} in {source.file}" if directory else f"Correct the driver release in {source.file} (30.x or 31.x, see AMD's driver table)",
+                        f"Name the driver repository amdgpu/{directory} in {source.file}"
+                        if directory
+                        else f"Correct the driver release in {source.file} (30.x or 31.x, see AMD's driver table)",
                         (("apt-get", "update"),) if source.kind == "apt" else (),
                         needs=("root", "network"),
                         verify=recheck("repo.*"),
@@ -89,12 +100,13 @@ def paths(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             yield Finding(
                 Status.FAIL,
                 f"AMD's unversioned repository no longer has the suite {' '.join(source.suites)}",
-                "rocm/apt/debian keeps only the suite ubuntu, the last build for 20.04; codenames such as xenial were removed. Current releases have a path each."
-                + (f" This host needs {suite}." if suite else ""),
+                "rocm/apt/debian keeps only the suite ubuntu, the last build for 20.04; codenames such as xenial were "
+                "removed. Current releases have a path each." + (f" This host needs {suite}." if suite else ""),
                 (_shown(source),),
                 (
                     Fix(
-                        f"Name a release and this host's suite in {source.file}: rocm/apt/VERSION {suite or 'CODENAME'} main (or the suite 'ubuntu main' for the last unversioned build)",
+                        f"Name a release and this host's suite in {source.file}: rocm/apt/VERSION {suite or 'CODENAME'} "
+                        "main (or the suite 'ubuntu main' for the last unversioned build)",
                         (("apt-get", "update"),),
                         needs=("root", "network"),
                         verify=recheck("repo.*"),
@@ -109,9 +121,12 @@ def _never_a_driver(release: str) -> bool:
     return (7,) <= versions.components(release)[:1] < (20,)
 
 
-@check("repo.suite", title="AMD's repositories are those of this distribution", after=["repo.paths"], places=PLACES, needs_gpu=False)
+@check(
+    "repo.suite", title="AMD's repositories are those of this distribution", after=["repo.paths"], places=PLACES, needs_gpu=False
+)
 def suites(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """The suite of an apt source must be this host's Ubuntu base (Debian 12 uses jammy, Debian 13 noble); the elN or zypp path must be of this
+    """The suite of an apt source must be this host's Ubuntu base (Debian 12 uses jammy, Debian 13 noble); the elN or zypp path
+    must be of this
     family and major version. Packages of another one install in part and fail at the first library that is different."""
     os = facts.os
     base = matrix.base_os(os.id, os.version_id, os.id_like, os.ubuntu_codename, os.codename)
@@ -123,9 +138,19 @@ def suites(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 yield Finding(
                     Status.WARN,
                     f"{source.file} names the suite {wrong[0]}, this host needs {wanted}",
-                    f"{os.name} takes AMD's packages of {wanted}. Those of {wrong[0]} want other library versions, and their driver does not know this kernel.",
+                    f"{os.name} takes AMD's packages of {wanted}. Those of {wrong[0]} want other library versions, and "
+                    "their driver does not know this kernel.",
                     (_shown(source), Evidence("/etc/os-release", f"{os.id} {os.version_id or ''} {os.codename or ''}".strip())),
-                    (Fix(f"Replace {wrong[0]} by {wanted} where AMD has that release for {wanted}, then update the package lists", (("apt-get", "update"),), needs=("root", "network"), verify=recheck("repo.*")), _rewrite(facts, matrix)),
+                    (
+                        Fix(
+                            f"Replace {wrong[0]} by {wanted} where AMD has that release for {wanted}, then update the "
+                            "package lists",
+                            (("apt-get", "update"),),
+                            needs=("root", "network"),
+                            verify=recheck("repo.*"),
+                        ),
+                        _rewrite(facts, matrix),
+                    ),
                 )
         elif source.kind == "yum":
             major = _el_major(source)
@@ -134,9 +159,17 @@ def suites(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 yield Finding(
                     Status.WARN,
                     f"{source.file} offers AMD's packages for Enterprise Linux {major} to {os.name}",
-                    f"They want libraries that {os.name} does not have (libtinfo.so.5 and others). The distribution's own ROCm packages fit.",
+                    f"They want libraries that {os.name} does not have (libtinfo.so.5 and others). The distribution's own "
+                    "ROCm packages fit.",
                     (_shown(source),),
-                    (Fix(f"Disable this repository and install {os.name}'s own ROCm packages", remedies.install(facts, "rocm-hip", "rocminfo") if os.id == "fedora" else (), needs=("root", "network"), verify=recheck("repo.*")),),
+                    (
+                        Fix(
+                            f"Disable this repository and install {os.name}'s own ROCm packages",
+                            remedies.install(facts, "rocm-hip", "rocminfo") if os.id == "fedora" else (),
+                            needs=("root", "network"),
+                            verify=recheck("repo.*"),
+                        ),
+                    ),
                 )
             elif major and host and major != host[0]:
                 yield Finding(
@@ -160,9 +193,16 @@ def _el_major(source: Repository) -> int | None:
     return None
 
 
-@check("repo.keys", title="The signing keys of AMD's repositories are there and valid", after=["repo.paths"], places=PLACES, needs_gpu=False)
+@check(
+    "repo.keys",
+    title="The signing keys of AMD's repositories are there and valid",
+    after=["repo.paths"],
+    places=PLACES,
+    needs_gpu=False,
+)
 def keys(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """apt needs the key that signed a repository in the keyring that signed-by names, or in its trusted folder. A missing file gives
+    """apt needs the key that signed a repository in the keyring that signed-by names, or in its trusted folder. A missing file
+    gives
     NO_PUBKEY, an expired key EXPKEYSIG (AMD renews its key in place: fetch it again). The content of a keyring may be unknown."""
     repos = facts.repos
     fetch = Fix(
@@ -192,9 +232,22 @@ def keys(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 (fetch,),
             )
         elif ring is None:
-            yield Finding(Status.FAIL, f"The key file {path} does not exist", "apt cannot verify the repository that names it and refuses it (NO_PUBKEY).", (_shown(source), Evidence(path, "absent")), (fetch,))
+            yield Finding(
+                Status.FAIL,
+                f"The key file {path} does not exist",
+                "apt cannot verify the repository that names it and refuses it (NO_PUBKEY).",
+                (_shown(source), Evidence(path, "absent")),
+                (fetch,),
+            )
         elif ring.keys is not None and ring.keys and all(k.expires and k.expires < today for k in ring.keys):
-            yield Finding(Status.FAIL, f"The signing key in {path} expired on {ring.keys[0].expires}", "AMD renews its key in place, with the same fingerprint; this copy is from before. apt refuses the repository (EXPKEYSIG).", (_shown(source), Evidence(path, f"{ring.keys[0].fingerprint}, expires {ring.keys[0].expires}")), (fetch,))
+            yield Finding(
+                Status.FAIL,
+                f"The signing key in {path} expired on {ring.keys[0].expires}",
+                "AMD renews its key in place, with the same fingerprint; this copy is from before. apt refuses the "
+                "repository (EXPKEYSIG).",
+                (_shown(source), Evidence(path, f"{ring.keys[0].fingerprint}, expires {ring.keys[0].expires}")),
+                (fetch,),
+            )
     unsigned = [s for s in sources if not s.signed_by]
     if not unsigned or not repos.keyrings:
         return
@@ -205,7 +258,13 @@ def keys(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     if holding or any("rocm" in k.path or "amdgpu" in k.path for k in unknown):
         expired = [key for k in holding for key in k.keys or () if key.fingerprint in amd and key.expires and key.expires < today]
         if expired:
-            yield Finding(Status.FAIL, f"AMD's signing key expired on {expired[0].expires}", "AMD renews its key in place; this copy is from before. apt refuses the repository.", (_shown(unsigned[0]),), (fetch,))
+            yield Finding(
+                Status.FAIL,
+                f"AMD's signing key expired on {expired[0].expires}",
+                "AMD renews its key in place; this copy is from before. apt refuses the repository.",
+                (_shown(unsigned[0]),),
+                (fetch,),
+            )
         return
     if unknown:
         return
@@ -218,10 +277,18 @@ def keys(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     )
 
 
-@check("repo.pin", title="AMD's packages win over the distribution's of the same name", after=["repo.paths"], places=PLACES, needs_gpu=False)
+@check(
+    "repo.pin",
+    title="AMD's packages win over the distribution's of the same name",
+    after=["repo.paths"],
+    places=PLACES,
+    needs_gpu=False,
+)
 def pin(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """Ubuntu's universe and Debian carry rocminfo, hipcc and rocm-cmake with higher version numbers and older code. Without AMD's pin
-    (priority 600, origin repo.radeon.com) they win, and AMD's meta-packages cannot be installed (rules.md 39). What is installed tells the mix."""
+    """Ubuntu's universe and Debian carry rocminfo, hipcc and rocm-cmake with higher version numbers and older code. Without
+    AMD's pin
+    (priority 600, origin repo.radeon.com) they win, and AMD's meta-packages cannot be installed (rules.md 39). What is
+    installed tells the mix."""
     sources = [s for s in amd_sources(facts) if s.kind == "apt" and s.product == "rocm"]
     if not sources or any(p.covers_amd for p in facts.repos.pins):
         return
@@ -233,11 +300,17 @@ def pin(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     yield Finding(
         Status.FAIL,
         f"The distribution's {shadowing[0].name} is installed in place of AMD's",
-        f"{names}: a higher number and older code. AMD's repository is not pinned, so apt prefers it, and AMD's packages, which want their own, cannot be installed or configured.",
-        (*(Evidence(f"package {p.name}", p.version) for p in shadowing[:3]), _shown(sources[0]), Evidence("/etc/apt/preferences.d", "no pin for repo.radeon.com")),
+        f"{names}: a higher number and older code. AMD's repository is not pinned, so apt prefers it, and AMD's packages, "
+        "which want their own, cannot be installed or configured.",
+        (
+            *(Evidence(f"package {p.name}", p.version) for p in shadowing[:3]),
+            _shown(sources[0]),
+            Evidence("/etc/apt/preferences.d", "no pin for repo.radeon.com"),
+        ),
         (
             Fix(
-                "Write AMD's pin to /etc/apt/preferences.d/rocm-pin-600 (Package: *, Pin: release o=repo.radeon.com, Pin-Priority: 600) and install the packages again",
+                "Write AMD's pin to /etc/apt/preferences.d/rocm-pin-600 (Package: *, Pin: release o=repo.radeon.com, "
+                "Pin-Priority: 600) and install the packages again",
                 (("apt-get", "update"), ("apt-get", "install", "--allow-downgrades", *(p.name for p in shadowing))),
                 needs=("root", "network"),
                 verify=recheck("repo.*", "packages.*"),
@@ -248,7 +321,8 @@ def pin(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
 
 @check("repo.one-release", title="AMD's repositories are of one release", after=["repo.paths"], places=PLACES, needs_gpu=False)
 def one_release(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """Two ROCm repositories of different releases make apt mix them, and a driver or graphics repository of another release than the one
+    """Two ROCm repositories of different releases make apt mix them, and a driver or graphics repository of another release
+    than the one
     that belongs to the ROCm release can make it uninstallable (rocdecode wants its own mesa-amdgpu, legacy-rocm-build #5963)."""
     sources = amd_sources(facts)
     by_product: dict[str, dict[str, Repository]] = {}
@@ -266,4 +340,16 @@ def one_release(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             (Fix("Keep one of them enabled", needs=("root",), verify=recheck("repo.*")),),
         )
     if rocm and "amdrocm" in by_product:
-        yield Finding(Status.WARN, "Repositories of both packaging worlds are enabled (rocm and amdrocm)", "AMD asks to remove ROCm 7.2.4 and older before 7.14 or 10.x.", tuple(_shown(s) for s in sources[:3]), (Fix("Remove the older packages and their repository files (apt purge amdgpu-install removes the list and the pin; remove leaves them)", needs=("root",)),))
+        yield Finding(
+            Status.WARN,
+            "Repositories of both packaging worlds are enabled (rocm and amdrocm)",
+            "AMD asks to remove ROCm 7.2.4 and older before 7.14 or 10.x.",
+            tuple(_shown(s) for s in sources[:3]),
+            (
+                Fix(
+                    "Remove the older packages and their repository files (apt purge amdgpu-install removes the list and "
+                    "the pin; remove leaves them)",
+                    needs=("root",),
+                ),
+            ),
+        )

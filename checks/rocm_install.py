@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rocmdoctor.checks import remedies
 from rocmdoctor.checks.remedies import recheck
-from rocmdoctor.engine import NotApplicable, check
+from rocmdoctor.engine import check
 from rocmdoctor.facts import Facts, known
 from rocmdoctor.facts.rocm import RocmInstall
 from rocmdoctor.matrix import Matrix
@@ -18,30 +18,43 @@ def real_installs(facts: Facts) -> list[RocmInstall]:
     return [i for i in facts.rocm.installs if i.has_hip or i.has_hsa]
 
 
-@check("rocm_install.present", title="A ROCm user space is installed", after=["gpu_present.device", "torch_build.rocm", "wsl.runtime", "repo.paths", "repo.keys", "repo.pin", "packages.configured"], docs=[remedies.SYSTEM_REQUIREMENTS])
+@check(
+    "rocm_install.present",
+    title="A ROCm user space is installed",
+    after=["gpu_present.device", "torch_build.rocm", "wsl.runtime", "repo.paths", "repo.keys", "repo.pin", "packages.configured"],
+    docs=[remedies.SYSTEM_REQUIREMENTS],
+)
 def present(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """Looks for ROCm in /opt/rocm*, /opt/rocm/core-*, the distribution's own packages, and in Python wheels (which bring their own).
+    """Looks for ROCm in /opt/rocm*, /opt/rocm/core-*, the distribution's own packages, and in Python wheels (which bring their
+    own).
 
     /opt/rocm missing is normal for wheel-only installs and for distributions' ROCm (rules.md 29); nothing at all is not.
     """
-    if real_installs(facts) or any(e.torch and e.torch.build == "rocm" for e in known(lambda: facts.pythons, ())):
+    if real_installs(facts) or any(e.torch and e.torch.build == "rocm" for e in facts.pythons):
         return
-    if known(lambda: facts.packages.rocm or facts.packages.distro_rocm, ()):
+    if facts.packages.rocm or facts.packages.distro_rocm:
         return  # some packages are there: what is missing is for packages and rocm_install.libraries
     yield Finding(
         Status.FAIL,
         "There is no ROCm on this host: no /opt/rocm, no ROCm packages, no ROCm build of PyTorch",
-        "Driver and GPU are there; the user space that programs link to is not. A green play or script that skipped the role looks like this.",
+        "Driver and GPU are there; the user space that programs link to is not. A green play or script that skipped the "
+        "role looks like this.",
         (Evidence("/opt/rocm*", "absent"), Evidence("packages", "no ROCm package is installed")),
         (
-            Fix("Install the ROCm that fits this host (it shows the plan and asks first)", (("rocmdoctor", "install"),), needs=("root", "network"), verify=recheck("rocm_install.*")),
+            Fix(
+                "Install the ROCm that fits this host (it shows the plan and asks first)",
+                (("rocmdoctor", "install"),),
+                needs=("root", "network"),
+                verify=recheck("rocm_install.*"),
+            ),
         ),
     )
 
 
 @check("rocm_install.libraries", title="The ROCm libraries that PyTorch needs are there", docs=[remedies.PYTORCH])
 def libraries(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """AMD's light wheels (.lw) carry no ROCm libraries and take them from the system. If libamdhip64 is nowhere, importing torch fails."""
+    """AMD's light wheels (.lw) carry no ROCm libraries and take them from the system. If libamdhip64 is nowhere, importing
+    torch fails."""
     env = facts.torch_env
     torch = env.torch if env else None
     if torch is None or torch.build != "rocm" or torch.layout != "system":
@@ -51,12 +64,15 @@ def libraries(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     yield Finding(
         Status.FAIL,
         f"torch {torch.version} takes ROCm's libraries from the system, and they are not installed",
-        "This wheel brings none of its own, and libamdhip64, libroctx64 and librocm_smi64 are neither in /opt/rocm nor in the loader's cache.",
+        "This wheel brings none of its own, and libamdhip64, libroctx64 and librocm_smi64 are neither in /opt/rocm nor in "
+        "the loader's cache.",
         (Evidence(torch.path, "no ROCm libraries in torch/lib"), Evidence("ldconfig -p", "no libamdhip64.so")),
         (
             Fix(
                 "Install ROCm's libraries of the wheel's release" + (f" ({torch.rocm_release})" if torch.rocm_release else ""),
-                (("amdgpu-install", "-y", "--usecase=wsl,rocm", "--no-dkms"),) if facts.place.kind == "wsl" else remedies.install(facts, "rocm-hip-libraries", "rocm-hip-runtime"),
+                (("amdgpu-install", "-y", "--usecase=wsl,rocm", "--no-dkms"),)
+                if facts.place.kind == "wsl"
+                else remedies.install(facts, "rocm-hip-libraries", "rocm-hip-runtime"),
                 needs=("root", "network"),
                 verify=recheck("rocm_install.*"),
             ),
@@ -81,13 +97,21 @@ def run_time(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         f"ROCm is installed in part: {' and '.join(missing)} missing",
         "Packages of ROCm are there, the run time that every program needs is not.",
         (Evidence("packages", ", ".join(sorted(names)[:8])),),
-        (Fix("Install the run time of the same release", remedies.install(facts, "rocm-hip-runtime"), needs=("root", "network"), verify=recheck("rocm_install.*")),),
+        (
+            Fix(
+                "Install the run time of the same release",
+                remedies.install(facts, "rocm-hip-runtime"),
+                needs=("root", "network"),
+                verify=recheck("rocm_install.*"),
+            ),
+        ),
     )
 
 
 @check("rocm_side_by_side.same", title="All paths lead to one ROCm")
 def one_rocm(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """Several ROCm releases side by side are allowed. Trouble begins when PATH, ROCM_PATH, HIP_PATH and /opt/rocm lead to different ones,
+    """Several ROCm releases side by side are allowed. Trouble begins when PATH, ROCM_PATH, HIP_PATH and /opt/rocm lead to
+    different ones,
     or when the loader's cache mixes two of them."""
     installs = real_installs(facts)
     if len(installs) < 2:
@@ -114,7 +138,8 @@ def one_rocm(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             tuple(Evidence(k, v) for k, v in leads.items()),
             (
                 Fix(
-                    "Choose one: set the alternative for /opt/rocm and let PATH, ROCM_PATH and LD_LIBRARY_PATH name /opt/rocm only",
+                    "Choose one: set the alternative for /opt/rocm and let PATH, ROCM_PATH and LD_LIBRARY_PATH name "
+                    "/opt/rocm only",
                     (("update-alternatives", "--config", "rocm"),),
                     needs=("root", "relogin"),
                     verify=recheck("rocm_side_by_side.*"),
@@ -125,7 +150,8 @@ def one_rocm(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
 
 @check("rocm_side_by_side.loader", title="The loader picks the libraries of the active ROCm")
 def loader_picks(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """With several releases side by side, the loader's cache may list another one than /opt/rocm leads to: tools of the active release
+    """With several releases side by side, the loader's cache may list another one than /opt/rocm leads to: tools of the active
+    release
     then load libraries that lack their functions."""
     active = facts.rocm.active
     installs = real_installs(facts)
@@ -142,7 +168,8 @@ def loader_picks(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 (Evidence("ldconfig -p", f"{cached[0][0]} => {cached[0][1]}"), Evidence("/opt/rocm", active.root)),
                 (
                     Fix(
-                        f"Let /etc/ld.so.conf.d name /opt/rocm/lib (or {active.root}/lib) instead of {owner}/lib, then refresh the loader's cache",
+                        f"Let /etc/ld.so.conf.d name /opt/rocm/lib (or {active.root}/lib) instead of {owner}/lib, then "
+                        "refresh the loader's cache",
                         (("ldconfig",),),
                         needs=("root",),
                         verify=recheck("rocm_side_by_side.*"),
@@ -153,4 +180,6 @@ def loader_picks(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
 
 
 def _owner(installs: list[RocmInstall], path: str) -> str | None:
-    return next((i.root for i in sorted(installs, key=lambda i: -len(i.root)) if path == i.root or path.startswith(i.root + "/")), None)
+    return next(
+        (i.root for i in sorted(installs, key=lambda i: -len(i.root)) if path == i.root or path.startswith(i.root + "/")), None
+    )

@@ -17,10 +17,26 @@ EXPLAINED = ("not-loaded", "kfd-missing", "permission", "kfd-open")
 @check(
     "rocminfo.runs",
     title="rocminfo runs and lists the GPU",
-    after=["amdgpu_module.bound", "pcie_atomics.accepted", "kfd_node.present", "kfd_node.opens", "permissions.kfd-access", "permissions.render-access", "container.devices", "wsl.runtime", "wsl.loader-cache", "rocm_install.libraries", "hsa_override.valid", "visibility_env.gpus-left", "mixed_gpu.gfx803", "ld_path.symbols"],
+    after=[
+        "amdgpu_module.bound",
+        "pcie_atomics.accepted",
+        "kfd_node.present",
+        "kfd_node.opens",
+        "permissions.kfd-access",
+        "permissions.render-access",
+        "container.devices",
+        "wsl.runtime",
+        "wsl.loader-cache",
+        "rocm_install.libraries",
+        "hsa_override.valid",
+        "visibility_env.gpus-left",
+        "mixed_gpu.gfx803",
+        "ld_path.symbols",
+    ],
 )
 def runs(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """Runs rocminfo within a time limit. A hang or crash is a finding with the last lines. rocminfo is the last of the witnesses: a
+    """Runs rocminfo within a time limit. A hang or crash is a finding with the last lines. rocminfo is the last of the
+    witnesses: a
     HSA_OVERRIDE_GFX_VERSION changes what it says (rules.md 1)."""
     info = facts.rocminfo
     if not info.found:
@@ -32,14 +48,34 @@ def runs(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     text = info.error_text or "no GPU agent in its output"
     last = text.strip().splitlines()[-3:] or ["no output"]
     if info.error == "timeout":
-        title, detail = "rocminfo hangs", "The run time waits for the driver: typical for a GPU that has stopped answering (see the kernel log)."
-        fix = Fix("Look for amdgpu errors in the kernel log; a reboot clears a wedged GPU", needs=("reboot",), verify=recheck("rocminfo.*"))
+        title, detail = (
+            "rocminfo hangs",
+            "The run time waits for the driver: typical for a GPU that has stopped answering (see the kernel log).",
+        )
+        fix = Fix(
+            "Look for amdgpu errors in the kernel log; a reboot clears a wedged GPU",
+            needs=("reboot",),
+            verify=recheck("rocminfo.*"),
+        )
     elif info.error in ("library-missing", "symbol-missing"):
-        title, detail = "rocminfo cannot start: the loader does not find what it needs", "A library of another ROCm (or none) is picked."
-        fix = Fix("Reinstall the ROCm run time, and take other ROCm folders off LD_LIBRARY_PATH", needs=("root", "network"), verify=recheck("rocminfo.*"))
+        title, detail = (
+            "rocminfo cannot start: the loader does not find what it needs",
+            "A library of another ROCm (or none) is picked.",
+        )
+        fix = Fix(
+            "Reinstall the ROCm run time, and take other ROCm folders off LD_LIBRARY_PATH",
+            needs=("root", "network"),
+            verify=recheck("rocminfo.*"),
+        )
     elif info.error is None or info.error == "no-gpu-agent":
-        title, detail = "rocminfo runs and lists no GPU", "Driver, node and permission are in order, and the run time still takes none of the GPUs."
-        fix = Fix("Compare the GPU with the list of this ROCm release (rocmdoctor matrix query), and look at HSA_*, ROCR_* variables", verify=recheck("rocminfo.*"))
+        title, detail = (
+            "rocminfo runs and lists no GPU",
+            "Driver, node and permission are in order, and the run time still takes none of the GPUs.",
+        )
+        fix = Fix(
+            "Compare the GPU with the list of this ROCm release (rocmdoctor matrix query), and look at HSA_*, ROCR_* variables",
+            verify=recheck("rocminfo.*"),
+        )
     else:
         title, detail = "rocminfo fails", "Driver, node and permission are in order; the run time itself reports an error."
         fix = Fix("Read the kernel log for amdgpu and kfd errors of the same time", verify=recheck("rocminfo.*"))
@@ -48,7 +84,8 @@ def runs(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
 
 @check("rocminfo.gfx-agrees", title="rocminfo and KFD name the same gfx targets", after=["rocminfo.runs"])
 def gfx_agrees(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """Compares rocminfo's targets with KFD's. A difference exposes an override that is in force (sysfs is not touched by it); without a
+    """Compares rocminfo's targets with KFD's. A difference exposes an override that is in force (sysfs is not touched by it);
+    without a
     variable that explains it, the run time takes the GPU for another one."""
     nodes = {n.id: n for n in known(lambda: facts.kfd.gpus, ())}
     info = facts.rocminfo
@@ -62,7 +99,11 @@ def gfx_agrees(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             yield Finding(
                 Status.WARN,
                 f"rocminfo says {agent.gfx} for the GPU that KFD calls {node.gfx}",
-                "No override is set in this environment. Either the shell that ran rocminfo had one, or the run time is too old for this GPU.",
-                (Evidence("rocminfo", f"node {agent.node}: {agent.gfx}"), Evidence(f"/sys/class/kfd/kfd/topology/nodes/{node.id}", f"gfx_target_version {node.gfx_target_version}")),
+                "No override is set in this environment. Either the shell that ran rocminfo had one, or the run time is "
+                "too old for this GPU.",
+                (
+                    Evidence("rocminfo", f"node {agent.node}: {agent.gfx}"),
+                    Evidence(f"/sys/class/kfd/kfd/topology/nodes/{node.id}", f"gfx_target_version {node.gfx_target_version}"),
+                ),
                 (Fix("Look for HSA_OVERRIDE_GFX_VERSION in start-up files and services; update ROCm if there is none"),),
             )

@@ -24,7 +24,9 @@ def rocm_torch(facts: Facts) -> tuple[PythonEnv, Torch]:
     """The environment that is judged and its ROCm build of torch; NotApplicable when there is none."""
     env = facts.torch_env
     if env is None or env.torch is None:
-        raise NotApplicable("no PyTorch was found in --python, VIRTUAL_ENV, CONDA_PREFIX, the first python3 on PATH or the user site")
+        raise NotApplicable(
+            "no PyTorch was found in --python, VIRTUAL_ENV, CONDA_PREFIX, the first python3 on PATH or the user site"
+        )
     if env.torch.build != "rocm":
         raise NotApplicable("PyTorch is not a ROCm build: see torch_build.rocm")
     return env, env.torch
@@ -43,10 +45,24 @@ def wheel_fix(facts: Facts, matrix: Matrix, env: PythonEnv, title: str) -> tuple
     if not choices:
         choices = matrix.wheels_for(gfx=gfx)
         if not choices:
-            return (Fix(f"No official ROCm wheel has code for {gfx}; AMD's per-GPU indexes (TheRock) may: see the documentation"),)
+            return (
+                Fix(f"No official ROCm wheel has code for {gfx}; AMD's per-GPU indexes (TheRock) may: see the documentation"),
+            )
         best = choices[0]
-        newest = f"Python {python} has no ROCm wheel for {gfx}: create an environment with a newer Python, then install torch {best.torch} from {best.index_url}"
-        return (Fix(newest, (("python3", "-m", "venv", "rocm-venv"), ("rocm-venv/bin/pip", "install", "--index-url", best.index_url, *best.requirements)), needs=("network",)),)
+        newest = (
+            f"Python {python} has no ROCm wheel for {gfx}: create an environment with a newer Python, then install torch "
+            f"{best.torch} from {best.index_url}"
+        )
+        return (
+            Fix(
+                newest,
+                (
+                    ("python3", "-m", "venv", "rocm-venv"),
+                    ("rocm-venv/bin/pip", "install", "--index-url", best.index_url, *best.requirements),
+                ),
+                needs=("network",),
+            ),
+        )
     best = choices[0]
     return (
         Fix(
@@ -67,24 +83,35 @@ def _tritons(env: PythonEnv) -> tuple[str, ...]:
 
 @check("torch_build.rocm", title="PyTorch is a ROCm build", after=["gpu_present.device"], docs=[remedies.PYTORCH])
 def build(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """Reads torch/version.py and the wheel's metadata as text. Three wrong builds look alike to the user: the CUDA build of the default
+    """Reads torch/version.py and the wheel's metadata as text. Three wrong builds look alike to the user: the CUDA build of the
+    default
     index, the CPU build, and a ROCm build without this GPU's target (rules.md 32; the last has its own check).
 
     A machine that also has an NVIDIA GPU may use a CUDA build on purpose and is not flagged.
     """
     env = facts.torch_env
     if env is None or env.torch is None:
-        raise NotApplicable("no PyTorch was found in --python, VIRTUAL_ENV, CONDA_PREFIX, the first python3 on PATH or the user site")
+        raise NotApplicable(
+            "no PyTorch was found in --python, VIRTUAL_ENV, CONDA_PREFIX, the first python3 on PATH or the user site"
+        )
     torch = env.torch
     if torch.build == "rocm":
         return
     if any(d.vendor == NVIDIA and d.is_display for d in known(lambda: facts.pci, ())):
         raise NotApplicable("an NVIDIA GPU is here as well: another build of PyTorch may be meant for it")
-    left = [d.name for d in (env.get(n) for n in ("torchvision", "torchaudio", "pytorch-triton-rocm", "triton-rocm")) if d and ("rocm" in d.version or "rocm" in d.name)]
+    left = [
+        d.name
+        for d in (env.get(n) for n in ("torchvision", "torchaudio", "pytorch-triton-rocm", "triton-rocm"))
+        if d and ("rocm" in d.version or "rocm" in d.name)
+    ]
     words = {"cuda": "CUDA", "cpu": "CPU", "xpu": "Intel XPU"}.get(torch.build, torch.build)
-    detail = f"torch.version.hip is None: this build cannot use an AMD GPU{', and silently computes on the CPU' if torch.build == 'cpu' else ''}."
+    silently = ", and silently computes on the CPU" if torch.build == "cpu" else ""
+    detail = f"torch.version.hip is None: this build cannot use an AMD GPU{silently}."
     if left:
-        detail += f" {', '.join(left)} are still the ROCm ones: a later installation replaced torch (a dependency of another package, or the default index)."
+        detail += (
+            f" {', '.join(left)} are still the ROCm ones: a later installation replaced torch (a dependency of another package, "
+            "or the default index)."
+        )
     else:
         detail += " The default index of pip gives this build; ROCm builds come from their own index."
     yield Finding(
@@ -96,13 +123,21 @@ def build(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     )
 
 
-@check("torch_arch.gpu", title="The PyTorch wheel has code for the GPU", after=["gpu_present.device", "torch_build.rocm"], docs=[remedies.PYTORCH])
+@check(
+    "torch_arch.gpu",
+    title="The PyTorch wheel has code for the GPU",
+    after=["gpu_present.device", "torch_build.rocm"],
+    docs=[remedies.PYTORCH],
+)
 def arch(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """Intersects what libtorch was compiled for (from version and index, by the matrix) with the targets that the wheel's rocBLAS files
-    name (from RECORD): either can lack a target that the other has (rules.md 34). An override that is right for this GPU counts."""
+    """Intersects what libtorch was compiled for (from version and index, by the matrix) with the targets that the wheel's
+    rocBLAS files
+    name (from RECORD): either can lack a target that the other has (rules.md 34). An override that is right for this GPU
+    counts."""
     env, torch = rocm_torch(facts)
     compiled = _compiled(matrix, torch)
-    served, unserved = [], []
+    served: list[tuple[Gpu, str]] = []
+    unserved: list[tuple[Gpu, str]] = []
     for gpu in facts.gpus:
         if not gpu.gfx:
             continue
@@ -120,12 +155,16 @@ def arch(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         yield Finding(
             Status.WARN if served else Status.FAIL,
             f"torch {torch.version} has no code for the {gpu.label} ({gpu.gfx})",
-            f"{lacks} The first kernel ends with 'invalid device function' or a missing TensileLibrary, although torch.cuda.is_available() may be true.",
+            f"{lacks} The first kernel ends with 'invalid device function' or a missing TensileLibrary, although "
+            "torch.cuda.is_available() may be true.",
             (
                 Evidence("GPU", f"{gpu.label}: {gpu.gfx} (from {gpu.gfx_source})"),
                 Evidence(f"{torch.path}", "targets: " + ", ".join(sorted(targets, key=lambda t: (len(t), t)))),
             ),
-            (*_override_fix(matrix, gpu, torch, compiled, facts), *wheel_fix(facts, matrix, env, f"Install a wheel that has {gpu.gfx}")),
+            (
+                *_override_fix(matrix, gpu, torch, compiled, facts),
+                *wheel_fix(facts, matrix, env, f"Install a wheel that has {gpu.gfx}"),
+            ),
         )
 
 
@@ -141,7 +180,8 @@ def _compiled(matrix: Matrix, torch: Torch) -> frozenset[str] | None:
 def _lacks(gfx: str, torch: Torch, compiled: frozenset[str] | None, apu: bool | None = None) -> str | None:
     """Why the wheel does not serve `gfx`: a sentence, "" when it does, None when nothing tells.
 
-    Device packages (rocm-sdk-device-gfxNNNN, or the older per-family libraries) decide where there are any; else libtorch's list and the
+    Device packages (rocm-sdk-device-gfxNNNN, or the older per-family libraries) decide where there are any; else libtorch's
+    list and the
     files of rocBLAS must both have the target."""
     device = torch.covers(gfx, apu=apu)
     if device is not None:
@@ -160,13 +200,26 @@ def _override_fix(matrix: Matrix, gpu: Gpu, torch: Torch, compiled: frozenset[st
         if not _lacks(target, torch, compiled):
             mixed = len({g.gfx for g in facts.gpus if g.gfx}) > 1 and gpu.kfd_node is not None
             name = f"HSA_OVERRIDE_GFX_VERSION_{gpu.kfd_node}" if mixed else "HSA_OVERRIDE_GFX_VERSION"
-            return (Fix(f"Run with {name}={value}: {gpu.gfx} and {target} share one instruction set (unofficial, widely used)", (("env", f"{name}={value}", "python3", "your_program.py"),), verify=recheck("torch_arch.*")),)
+            return (
+                Fix(
+                    f"Run with {name}={value}: {gpu.gfx} and {target} share one instruction set (unofficial, widely used)",
+                    (("env", f"{name}={value}", "python3", "your_program.py"),),
+                    verify=recheck("torch_arch.*"),
+                ),
+            )
     return ()
 
 
-@check("torch_rocm_match.driver", title="The driver serves the ROCm that is used", after=["gpu_present.device"], places=("bare-metal", "vm"), docs=[remedies.USER_KERNEL_SPACE])
+@check(
+    "torch_rocm_match.driver",
+    title="The driver serves the ROCm that is used",
+    after=["gpu_present.device"],
+    places=("bare-metal", "vm"),
+    docs=[remedies.USER_KERNEL_SPACE],
+)
 def driver_window(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """A packaged driver is tested with a window of ROCm releases. What must fit is the driver and the user space in use: the installed
+    """A packaged driver is tested with a window of ROCm releases. What must fit is the driver and the user space in use: the
+    installed
     ROCm's and, for PyTorch, the wheel's own (rules.md 31). The inbox driver has no such number and is not judged by it."""
     driver = facts.driver_release
     if not driver:
@@ -185,15 +238,29 @@ def driver_window(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             yield Finding(
                 Status.WARN,
                 f"{what} is outside the window of the driver {driver}",
-                answer.reason + " AMD does not test the pair; a user space much newer than the driver can crash at the first kernel although is_available() is true.",
-                (Evidence("amdgpu driver", f"{facts.amdgpu.version} (release {driver})"), Evidence(f"compat_matrix.yaml {matrix.date}", answer.reason)),
-                (Fix(f"Install the driver that belongs to ROCm {version} ({matrix.driver_for(version) or 'see AMD’s table'}), or a ROCm within the driver's window", needs=("root", "network", "reboot")),),
+                answer.reason
+                + " AMD does not test the pair; a user space much newer than the driver can crash at the first kernel "
+                "although is_available() is true.",
+                (
+                    Evidence("amdgpu driver", f"{facts.amdgpu.version} (release {driver})"),
+                    Evidence(f"compat_matrix.yaml {matrix.date}", answer.reason),
+                ),
+                (
+                    Fix(
+                        f"Install the driver that belongs to ROCm {version} ({matrix.driver_for(version) or 'see the table of AMD'}), "
+                        "or a ROCm within the driver's window",
+                        needs=("root", "network", "reboot"),
+                    ),
+                ),
             )
 
 
-@check("triton.package", title="The triton package is the one that torch wants", after=["torch_build.rocm"], docs=[remedies.PYTORCH])
+@check(
+    "triton.package", title="The triton package is the one that torch wants", after=["torch_build.rocm"], docs=[remedies.PYTORCH]
+)
 def triton(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """triton, pytorch-triton-rocm (to torch 2.9) and triton-rocm (from 2.10) own the same import folder: whichever came last overwrote
+    """triton, pytorch-triton-rocm (to torch 2.9) and triton-rocm (from 2.10) own the same import folder: whichever came last
+    overwrote
     the other. AMD's own builds want plain triton (rules.md 36). What the wheel requires in its metadata decides."""
     env, torch = rocm_torch(facts)
     wanted = _required_triton(env)
@@ -203,7 +270,10 @@ def triton(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     installed = [d for d in (env.get(n) for n in ("triton", "pytorch-triton-rocm", "triton-rocm")) if d]
     others = [d for d in installed if d.name != name]
     own = env.get(name)
-    evidence = (Evidence(f"torch {torch.version}", f"requires {name}" + (f"=={version}" if version else "")), *(Evidence(d.path, f"{d.name} {d.version}") for d in installed))
+    evidence = (
+        Evidence(f"torch {torch.version}", f"requires {name}" + (f"=={version}" if version else "")),
+        *(Evidence(d.path, f"{d.name} {d.version}") for d in installed),
+    )
     index = matrix.index_url(torch.version, torch.rocm_release)
     spec = f"{name}=={version}" if version else name
     reinstall = Fix(
@@ -219,21 +289,45 @@ def triton(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         yield Finding(
             Status.FAIL,
             f"{others[0].name} {others[0].version} has overwritten {spec}",
-            f"Both packages own the folder triton/. torch {torch.version} is built for {name}; another package pulled {others[0].name} in (xgrammar, xformers and vLLM do).",
+            f"Both packages own the folder triton/. torch {torch.version} is built for {name}; another package pulled "
+            f"{others[0].name} in (xgrammar, xformers and vLLM do).",
             evidence,
             (reinstall,),
         )
     elif own is None:
-        yield Finding(Status.WARN, f"torch {torch.version} wants {spec}, which is not installed", "torch.compile and flash attention need it; the rest works.", evidence, (reinstall,))
+        yield Finding(
+            Status.WARN,
+            f"torch {torch.version} wants {spec}, which is not installed",
+            "torch.compile and flash attention need it; the rest works.",
+            evidence,
+            (reinstall,),
+        )
     elif version and own.version.partition("+")[0] != version.partition("+")[0]:
-        yield Finding(Status.FAIL, f"{name} is {own.version}, torch {torch.version} wants {version}", "Compiled kernels of one do not load with the other.", evidence, (reinstall,))
-    elif (links := matrix.faults.triton_hip_major(name, own.version)) and torch.rocm_release and links != torch.rocm_release.partition(".")[0]:
+        yield Finding(
+            Status.FAIL,
+            f"{name} is {own.version}, torch {torch.version} wants {version}",
+            "Compiled kernels of one do not load with the other.",
+            evidence,
+            (reinstall,),
+        )
+    elif (
+        (links := matrix.faults.triton_hip_major(name, own.version))
+        and torch.rocm_release
+        and links != torch.rocm_release.partition(".")[0]
+    ):
         yield Finding(
             Status.FAIL,
             f"{name} {own.version} is linked against HIP of ROCm {links}, this torch is of ROCm {torch.rocm_release}",
             f"It looks for libamdhip64.so.{links}, which neither this wheel nor an installed ROCm {torch.rocm_release} has.",
             evidence,
-            (Fix(f"Use a torch of ROCm {links} (index rocm{links}.0), for which this triton is built", (), needs=("network",), verify=recheck("triton.*")),),
+            (
+                Fix(
+                    f"Use a torch of ROCm {links} (index rocm{links}.0), for which this triton is built",
+                    (),
+                    needs=("network",),
+                    verify=recheck("triton.*"),
+                ),
+            ),
         )
 
 

@@ -17,14 +17,26 @@ def _discrete(facts: Facts) -> int:
     return sum(g.klass != "apu" for g in facts.gpus)
 
 
-@check("iommu.passthrough", title="The IOMMU does not translate between several GPUs", after=["gpu_present.device"], places=("bare-metal", "container"), docs=[DOCS])
+@check(
+    "iommu.passthrough",
+    title="The IOMMU does not translate between several GPUs",
+    after=["gpu_present.device"],
+    places=("bare-metal", "container"),
+    docs=[DOCS],
+)
 def iommu(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """With an IOMMU in translated mode, peer-to-peer between GPUs is slow and known to hang (RCCL, vLLM with two GPUs). iommu=pt on the
+    """With an IOMMU in translated mode, peer-to-peer between GPUs is slow and known to hang (RCCL, vLLM with two GPUs).
+    iommu=pt on the
     command line passes DMA through. One GPU has no peer."""
     if _discrete(facts) < 2:
         raise NotApplicable("fewer than two discrete GPUs")
     cmdline = facts.cmdline
-    if cmdline.get("iommu") in ("pt", "off", "soft") or cmdline.get("amd_iommu") == "off" or cmdline.get("intel_iommu") == "off" or cmdline.has("iommu.passthrough"):
+    if (
+        cmdline.get("iommu") in ("pt", "off", "soft")
+        or cmdline.get("amd_iommu") == "off"
+        or cmdline.get("intel_iommu") == "off"
+        or cmdline.has("iommu.passthrough")
+    ):
         return
     groups = facts.host.glob("/sys/kernel/iommu_groups/*/type")
     modes = {(facts.host.read(g) or "").strip() for g in groups[:64]}
@@ -39,13 +51,27 @@ def iommu(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     yield Finding(
         Status.WARN,
         f"{_discrete(facts)} GPUs share an IOMMU in translated mode",
-        "Peer-to-peer transfers between GPUs then go through address translation: slow, and a known cause of hangs with several GPUs. AMD asks for iommu=pt.",
+        "Peer-to-peer transfers between GPUs then go through address translation: slow, and a known cause of hangs with "
+        "several GPUs. AMD asks for iommu=pt.",
         (Evidence("/proc/cmdline", "no iommu=pt"), *log_evidence(facts, r"iommu: Default domain type", 1)),
-        (Fix("Add iommu=pt to the kernel command line of the host (by the distribution's own tool), then reboot", needs=("root", "reboot"), verify=recheck("iommu.*")),),
+        (
+            Fix(
+                "Add iommu=pt to the kernel command line of the host (by the distribution's own tool), then reboot",
+                needs=("root", "reboot"),
+                verify=recheck("iommu.*"),
+            ),
+        ),
     )
 
 
-@check("numa.balancing", title="Automatic NUMA balancing is off on this Instinct server", after=["gpu_present.device"], places=("bare-metal",), profiles=("node",), docs=[DOCS])
+@check(
+    "numa.balancing",
+    title="Automatic NUMA balancing is off on this Instinct server",
+    after=["gpu_present.device"],
+    places=("bare-metal",),
+    profiles=("node",),
+    docs=[DOCS],
+)
 def numa(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """AMD asks to switch automatic NUMA balancing off on Instinct servers; it costs speed only. Part of the profile `node`."""
     if not any(g.klass == "instinct" for g in facts.gpus) or facts.limits.numa_balancing != 1:
@@ -59,9 +85,16 @@ def numa(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     )
 
 
-@check("memlock_shm.shm", title="/dev/shm is large enough for collective communication", after=["gpu_present.device"], places=("container",), docs=[DOCS])
+@check(
+    "memlock_shm.shm",
+    title="/dev/shm is large enough for collective communication",
+    after=["gpu_present.device"],
+    places=("container",),
+    docs=[DOCS],
+)
 def shared_memory(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """Containers get 64 MiB of /dev/shm by default; RCCL with several GPUs and PyTorch's data loaders need more (--shm-size or --ipc=host)."""
+    """Containers get 64 MiB of /dev/shm by default; RCCL with several GPUs and PyTorch's data loaders need more (--shm-size or
+    --ipc=host)."""
     size = facts.limits.shm_bytes
     if size is None or _discrete(facts) < 2 or size > 64 << 20:
         return
@@ -70,11 +103,24 @@ def shared_memory(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         f"/dev/shm has only {size >> 20} MiB for {_discrete(facts)} GPUs",
         "RCCL and data loaders exchange buffers there and fail with bus errors when it is full.",
         (Evidence("/dev/shm", f"{size} bytes"),),
-        (Fix("Start the container with --ipc=host or a larger --shm-size", (("docker", "run", "--ipc=host", "--device=/dev/kfd", "--device=/dev/dri", "IMAGE"),), verify=recheck("memlock_shm.*")),),
+        (
+            Fix(
+                "Start the container with --ipc=host or a larger --shm-size",
+                (("docker", "run", "--ipc=host", "--device=/dev/kfd", "--device=/dev/dri", "IMAGE"),),
+                verify=recheck("memlock_shm.*"),
+            ),
+        ),
     )
 
 
-@check("memlock_shm.memlock", title="The locked-memory limit does not bound RDMA", after=["gpu_present.device"], places=("bare-metal",), profiles=("node",), docs=[DOCS])
+@check(
+    "memlock_shm.memlock",
+    title="The locked-memory limit does not bound RDMA",
+    after=["gpu_present.device"],
+    places=("bare-metal",),
+    profiles=("node",),
+    docs=[DOCS],
+)
 def memlock(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """RDMA between Instinct nodes pins memory and needs an unlimited memlock. Part of the profile `node`."""
     limit = facts.limits.memlock
@@ -85,5 +131,11 @@ def memlock(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         f"The locked-memory limit is {limit >> 10} KiB",
         "Collectives over RDMA pin large buffers and fail with a low limit.",
         (Evidence("/proc/self/limits", f"Max locked memory {limit}"),),
-        (Fix("Set memlock to unlimited in /etc/security/limits.d for the users of the node, and log in again", needs=("root", "relogin"), verify=recheck("memlock_shm.*")),),
+        (
+            Fix(
+                "Set memlock to unlimited in /etc/security/limits.d for the users of the node, and log in again",
+                needs=("root", "relogin"),
+                verify=recheck("memlock_shm.*"),
+            ),
+        ),
     )

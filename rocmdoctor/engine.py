@@ -289,7 +289,7 @@ def judge(
         with _limit(seconds):
             if check.places != PLACES and facts.place.kind not in check.places:
                 return (result(Status.SKIP, f"does not apply to a host of the kind {facts.place.kind}"),)
-            if check.needs_gpu and not facts.gpus and not (facts.place.kind == "wsl" and facts.place.has_dxg):
+            if check.needs_gpu and not facts.gpus and not (facts.place.kind == "wsl" and facts.place.has_dxg is not False):
                 return (result(Status.SKIP, "there is no AMD GPU to judge"),)
             findings = tuple(check.function(facts, matrix))
         for finding in findings:

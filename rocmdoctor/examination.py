@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rocmdoctor import __version__, engine
 from rocmdoctor.facts import Facts, known
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rocmdoctor.host import Host
     from rocmdoctor.matrix import Matrix
 
+T = TypeVar("T")
 MATRIX_MAX_AGE = 120
 """Days after which compat_matrix.yaml is called old."""
 
@@ -52,7 +53,8 @@ def notices(facts: Facts, matrix: Matrix, today: datetime.date | None = None) ->
     age = matrix.age_days(today or datetime.date.today())
     if age > MATRIX_MAX_AGE:
         said.append(
-            f"The compatibility matrix is of {matrix.date}, {age} days old: newer releases are unknown to it. Update rocmdoctor or give --matrix FILE."
+            f"The compatibility matrix is of {matrix.date}, {age} days old: newer releases are unknown to it. "
+            "Update rocmdoctor or give --matrix FILE."
         )
     version = known(lambda: facts.rocm_version, None)
     if version and matrix.is_newer_than_known(version):
@@ -60,13 +62,22 @@ def notices(facts: Facts, matrix: Matrix, today: datetime.date | None = None) ->
     return tuple(said)
 
 
+def _told(question: Callable[[], T], default: T) -> T:
+    """The answer for the report's header. A bug in one fact costs that field, not the report: the checks that ask the same
+    fact end as `error` and say where."""
+    try:
+        return question()
+    except Exception:
+        return default
+
+
 def describe(facts: Facts) -> dict[str, Any]:
     """The report's `host` object; what is unknown is null or an empty list."""
-    os = known(lambda: facts.os, None)
-    kernel = known(lambda: facts.kernel, None)
-    place = known(lambda: facts.place, None)
-    amdgpu = known(lambda: facts.amdgpu, None)
-    rocm = known(lambda: facts.rocm, None)
+    os = _told(lambda: facts.os, None)
+    kernel = _told(lambda: facts.kernel, None)
+    place = _told(lambda: facts.place, None)
+    amdgpu = _told(lambda: facts.amdgpu, None)
+    rocm = _told(lambda: facts.rocm, None)
     return {
         "os": {
             "id": os.id if os else None,
@@ -89,7 +100,7 @@ def describe(facts: Facts) -> dict[str, Any]:
                 "kfd_node": g.kfd_node,
                 "vram_bytes": g.vram_bytes,
             }
-            for g in known(lambda: facts.gpus, ())
+            for g in _told(lambda: facts.gpus, ())
         ],
         "rocm": [
             {"version": i.version, "root": i.root, "origin": i.origin, "active": i.active}
@@ -100,7 +111,7 @@ def describe(facts: Facts) -> dict[str, Any]:
             "loaded": amdgpu.loaded if amdgpu else None,
             "kind": amdgpu.kind if amdgpu else None,
             "version": amdgpu.version if amdgpu else None,
-            "release": known(lambda: facts.driver_release, None),
+            "release": _told(lambda: facts.driver_release, None),
         },
         "python": [
             {
@@ -116,6 +127,6 @@ def describe(facts: Facts) -> dict[str, Any]:
                 if e.torch
                 else None,
             }
-            for e in known(lambda: facts.pythons, ())
+            for e in _told(lambda: facts.pythons, ())
         ],
     }

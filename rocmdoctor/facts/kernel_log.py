@@ -39,6 +39,13 @@ class KernelLog:
 
     _answers: dict[str, tuple[LogLine, ...]] = field(default_factory=dict, repr=False, compare=False)
     _lowered: list[str] = field(default_factory=list, repr=False, compare=False)
+    _joined: list[str] = field(default_factory=list, repr=False, compare=False)
+
+    def mentions(self, words: tuple[str, ...]) -> bool:
+        """Whether any of the words (lower case) stands in the log: cheap, for searches that mostly find nothing."""
+        if not self._joined:
+            self._joined.append("\n".join(line.text for line in self.lines).lower())
+        return any(word in self._joined[0] for word in words)
 
     def matching(self, pattern: str) -> tuple[LogLine, ...]:
         """Lines whose text matches the regular expression (re.search, case-insensitive). An answer is kept.

@@ -38,7 +38,7 @@ class Place(NamedTuple):
     wsl: int | None = None
     wsl_libraries: tuple[str, ...] = ()
     """Names in /usr/lib/wsl/lib."""
-    has_dxg: bool = False
+    has_dxg: bool | None = False
     """/dev/dxg exists."""
 
 
@@ -115,7 +115,7 @@ def gather(host: Host) -> Place:
         product=product,
         wsl=wsl,
         wsl_libraries=known(lambda: host.names("/usr/lib/wsl/lib"), ()) if wsl else (),
-        has_dxg=_exists(host, "/dev/dxg"),
+        has_dxg=known(lambda: host.node("/dev/dxg") is not None, None),
     )
 
 

@@ -1,0 +1,89 @@
+"""DKMS: the packaged driver must be built for the kernel that runs (rules.md 10, 11)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rocmdoctor.checks import remedies
+from rocmdoctor.checks.binding import ON_A_KERNEL, any_bound
+from rocmdoctor.checks.remedies import recheck
+from rocmdoctor.engine import NotApplicable, check
+from rocmdoctor.facts import Facts, known
+from rocmdoctor.matrix import Matrix
+from rocmdoctor.results import Evidence, Finding, Fix, Status
+
+
+@check(
+    "dkms.running-kernel",
+    title="The DKMS driver is built for the running kernel",
+    after=["gpu_present.device"],
+    places=ON_A_KERNEL,
+)
+def dkms_running_kernel(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
+    """Where amdgpu-dkms is installed, it must be built for the kernel that runs, not for some kernel (rules.md 11).
+
+    A build that fails on a newer kernel is cured by the inbox driver or a newer driver release more often than by an older
+    kernel (rules.md 10). With a working inbox driver and a clean package state a missing build is only worth a warning.
+    """
+    dkms = facts.dkms
+    builds = dkms.amdgpu()
+    package = known(lambda: facts.packages.get("amdgpu-dkms") or facts.packages.get("rock-dkms"), None)
+    if not builds and not (package and package.installed):
+        raise NotApplicable("no packaged amdgpu driver is installed")
+    release = facts.kernel.release
+    here = [b for b in builds if b.kernel == release and b.state in ("built", "installed")]
+    half = package is not None and package.broken
+    if here and not half:
+        return
+    logs = [log for log in dkms.logs if log.kernel in (release, None) and log.errors]
+    failed = half or bool(logs)
+    if here and half and not logs:
+        return  # built and loaded: the state of the package is for packages.configured
+    evidence = [Evidence("dkms status", f"{b.module}/{b.version}, {b.kernel or 'no kernel'}: {b.state}") for b in builds[:4]]
+    if half and package:
+        evidence.append(Evidence(f"package {package.name}", f"{package.version}: {package.state}"))
+    evidence += [Evidence(log.path, line) for log in logs[:1] for line in log.errors[:3]]
+    fails = failed or not any_bound(facts)
+    name = package.name if package else "amdgpu-dkms"
+    headers = remedies.headers(facts)
+    fixes: list[Fix] = []
+    if failed:
+        fixes.append(remedies.inbox_driver(facts) if name == "amdgpu-dkms" else _remove_rock(facts, name))
+        fixes.append(_newer_driver(facts, matrix))
+    if not failed or name != "amdgpu-dkms":
+        fixes.insert(
+            0,
+            Fix(
+                "Install the headers of the running kernel and build the module for it",
+                (*(remedies.install(facts, *headers) if headers else ()), ("dkms", "autoinstall", "-k", release)),
+                needs=("root", "network"),
+                automatic=not failed,
+                verify=recheck("dkms.*", "amdgpu_module.*"),
+            ),
+        )
+    known_failure = matrix.known_dkms_failure(package.driver_release, release) if package and package.driver_release else None
+    yield Finding(
+        Status.FAIL if fails else Status.WARN,
+        f"{name} {'does not build' if failed else 'is not built'} for the running kernel {release}",
+        (f"{known_failure.reason} " if known_failure else "")
+        + ("The kernel's own driver serves the GPU meanwhile." if any_bound(facts) else "No GPU has a driver because of it."),
+        tuple(evidence),
+        tuple(fixes),
+        (remedies.SYSTEM_REQUIREMENTS,),
+    )
+
+
+def _remove_rock(facts: Facts, name: str) -> Fix:
+    return Fix(
+        f"Or remove {name}, finish the interrupted installation, and use the kernel's own (inbox) driver",
+        (*remedies.remove(facts, name), *((("dpkg", "--configure", "-a"),) if remedies.manager(facts) == "apt" else ())),
+        needs=("root", "reboot"),
+        verify=recheck("dkms.*", "packages.*"),
+    )
+
+
+def _newer_driver(facts: Facts, matrix: Matrix) -> Fix:
+    return Fix(
+        "Or install a newer driver release whose notes name this kernel (`rocmdoctor matrix suggest` with this kernel names one)",
+        needs=("root", "network", "reboot"),
+    )
