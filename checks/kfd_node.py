@@ -97,7 +97,8 @@ def opens(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     if not kfd.exists or kfd.open in ("ok", "EACCES", None):
         return
     container = facts.place.kind == "container"
-    evidence = (Evidence("/dev/kfd", kfd.described),)
+    evidence: tuple[Evidence, ...] = (Evidence("/dev/kfd", kfd.described),)
+    fixes: tuple[Fix, ...]
     title = f"Opening /dev/kfd fails with {kfd.open}, which is not a matter of groups or modes"
     if kfd.open == "EPERM":
         detail = (

@@ -8,7 +8,7 @@ from rocmdoctor import versions
 from rocmdoctor.checks import remedies
 from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.engine import NotApplicable, check
-from rocmdoctor.facts import Facts
+from rocmdoctor.facts import Facts, known
 from rocmdoctor.facts.repos import Repository
 from rocmdoctor.matrix import Matrix
 from rocmdoctor.results import Evidence, Finding, Fix, Status

@@ -247,7 +247,7 @@ def driver_window(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 ),
                 (
                     Fix(
-                        f"Install the driver that belongs to ROCm {version} ({matrix.driver_for(version) or 'see the table of AMD'}), "
+                        f"Install the driver of ROCm {version} ({matrix.driver_for(version) or 'see the table of AMD'}), "
                         "or a ROCm within the driver's window",
                         needs=("root", "network", "reboot"),
                     ),

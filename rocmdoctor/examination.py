@@ -62,22 +62,22 @@ def notices(facts: Facts, matrix: Matrix, today: datetime.date | None = None) ->
     return tuple(said)
 
 
-def _told(question: Callable[[], T], default: T) -> T:
+def _told(question: Callable[[], T]) -> T | None:
     """The answer for the report's header. A bug in one fact costs that field, not the report: the checks that ask the same
     fact end as `error` and say where."""
     try:
         return question()
     except Exception:
-        return default
+        return None
 
 
 def describe(facts: Facts) -> dict[str, Any]:
     """The report's `host` object; what is unknown is null or an empty list."""
-    os = _told(lambda: facts.os, None)
-    kernel = _told(lambda: facts.kernel, None)
-    place = _told(lambda: facts.place, None)
-    amdgpu = _told(lambda: facts.amdgpu, None)
-    rocm = _told(lambda: facts.rocm, None)
+    os = _told(lambda: facts.os)
+    kernel = _told(lambda: facts.kernel)
+    place = _told(lambda: facts.place)
+    amdgpu = _told(lambda: facts.amdgpu)
+    rocm = _told(lambda: facts.rocm)
     return {
         "os": {
             "id": os.id if os else None,
@@ -100,7 +100,7 @@ def describe(facts: Facts) -> dict[str, Any]:
                 "kfd_node": g.kfd_node,
                 "vram_bytes": g.vram_bytes,
             }
-            for g in _told(lambda: facts.gpus, ())
+            for g in _told(lambda: facts.gpus) or ()
         ],
         "rocm": [
             {"version": i.version, "root": i.root, "origin": i.origin, "active": i.active}
@@ -111,7 +111,7 @@ def describe(facts: Facts) -> dict[str, Any]:
             "loaded": amdgpu.loaded if amdgpu else None,
             "kind": amdgpu.kind if amdgpu else None,
             "version": amdgpu.version if amdgpu else None,
-            "release": _told(lambda: facts.driver_release, None),
+            "release": _told(lambda: facts.driver_release),
         },
         "python": [
             {
@@ -127,6 +127,6 @@ def describe(facts: Facts) -> dict[str, Any]:
                 if e.torch
                 else None,
             }
-            for e in _told(lambda: facts.pythons, ())
+            for e in _told(lambda: facts.pythons) or ()
         ],
     }
