@@ -1,7 +1,7 @@
 """From an error text to its cause on this host: texts that people paste are recognised, what could cause them is checked here.
 
 A text alone names no cause: "no ROCm-capable device is detected" has a dozen. Each text lists the checks that could explain it;
-these run on the host, and the first that fails is the cause. What passes is ruled out, what cannot be told stays open.
+these run on the host, and the likeliest that fails is the cause. What passes is ruled out, what cannot be told stays open.
 """
 
 from __future__ import annotations
@@ -28,16 +28,19 @@ class Diagnosis:
 
     matches: tuple[Match, ...]
     report: Report
+    likeliest: tuple[str, ...] = ()
+    """Ids of the candidates, the likeliest for the text first."""
 
     @property
     def confirmed(self) -> tuple[Result, ...]:
-        """Failures in the order in which the layers stand on each other, then warnings."""
-        results = self.report.results
-        return tuple(r for status in (Status.FAIL, Status.WARN) for r in results if r.status is status)
+        """Failures before warnings. What stands before a candidate comes first, then the candidates, the likeliest first."""
+        place = {id: i for i, id in enumerate(self.likeliest, 1)}
+        wrong = [r for r in self.report.results if r.status in (Status.FAIL, Status.WARN)]
+        return tuple(sorted(wrong, key=lambda r: (r.status is Status.WARN, place.get(r.id, 0))))
 
     @property
     def cause(self) -> Result | None:
-        """What failed first: what stands lower breaks what stands above. None when no candidate was confirmed."""
+        """The first of those that are confirmed. None when no candidate is."""
         return next(iter(self.confirmed), None)
 
     @property
@@ -81,7 +84,7 @@ def diagnose(
 
     ids = candidates(matches, engine.all_checks())
     report = examine(host, matrix, only=ids, python=python, rocm=rocm, plugins=False)
-    return Diagnosis(matches, report if ids else _without_results(report))
+    return Diagnosis(matches, report if ids else _without_results(report), ids)
 
 
 def _without_results(report: Report) -> Report:

@@ -43,8 +43,8 @@ class ErrorText:
 
 def error_text(id: str, title: str, texts: str, meaning: str, candidates: str, otherwise: str = "") -> ErrorText:
     """An entry as the tables write it: one pattern per line of `texts`, candidates between blanks."""
-    patterns = tuple(plain for line in texts.splitlines() if (plain := _plain(line)))
-    return ErrorText(id, title, patterns, meaning, tuple(candidates.split()), otherwise)
+    patterns = dict.fromkeys(plain for line in texts.splitlines() if (plain := _plain(line)))
+    return ErrorText(id, title, tuple(patterns), meaning, tuple(candidates.split()), otherwise)
 
 
 @dataclass(frozen=True, slots=True)
