@@ -56,9 +56,13 @@ def _row(layer: Layer, label: str, verbose: bool, color: bool, width: int) -> It
         if len(version) >= VERSION:  # a long version has its line, and the rest follows in its column
             yield f"{shown:<{NAME}}{version}"
             head = " " * (NAME + VERSION)
-        lines = wrap(source, width, " " * (NAME + VERSION + FIT), f"{head}{fit:<{FIT}}") or [f"{head}{fit}"]
-        first = lines[0].rstrip()
+        line = f"{head}{fit:<{FIT}}"
+        if max(map(len, source.split()), default=0) > width - len(line):  # a long path has lines of its own
+            lines = [line, *wrap(source, width, MARGIN)]
+        else:
+            lines = wrap(source, width, " " * len(line), line) or [line]
         start = len(head)
+        first = lines[0].rstrip()
         yield first[:start] + style(first[start : start + len(fit)], STYLES[layer.fit], color) + first[start + len(fit) :]
         yield from lines[1:]
     if layer.why and (verbose or layer.fit != FITS):
