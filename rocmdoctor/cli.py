@@ -168,12 +168,14 @@ def snapshot(
     """Write down this host as the checks see it, to be judged elsewhere with `rocmdoctor check --snapshot FILE`."""
     if os.path.lexists(output) and not force:
         raise WrongUsage(f"{output} exists; --force replaces it")
+    from rocmdoctor import stack as layers
     from rocmdoctor.examination import examine
     from rocmdoctor.host.recorder import Recorder
     from rocmdoctor.matrix import load_matrix
 
-    recorder = Recorder(_host(None, root, user))
-    examine(recorder, load_matrix(), python=python)  # what the checks ask is what a replay needs
+    recorder, matrix = Recorder(_host(None, root, user)), load_matrix()
+    examine(recorder, matrix, python=python)  # what the checks ask is what a replay needs
+    layers.gather(recorder, matrix, python=python)
     recorder.write(output, redact=not no_redact, force=force)
     complain(f"wrote {output}" + (" (not redacted)" if no_redact else ""))
     return OK

@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocmdoctor import cli, stack
+from rocmdoctor.host.recorded import open_snapshot
+from rocmdoctor.host.recorder import Recorder
 from rocmdoctor.matrix import load_matrix
 from rocmdoctor.reports import stack_json, stack_text
 from rocmdoctor.stack import DIFFERS, FITS, GROUPS, MISSING, UNKNOWN, Layer, Stack
@@ -125,6 +127,16 @@ def test_what_is_unknown_is_said(pattern: str) -> None:
 def test_every_fault_is_shown(name: str) -> None:
     page = stack_text.render(gather(HostBuilder().with_fault(name)))
     assert max(len(line) for line in page.splitlines()) <= 80
+
+
+def test_a_recording_shows_the_same_stack(tmp_path: Path) -> None:
+    """`rocmdoctor snapshot` asks what the stack asks, so a replay knows it."""
+    host = HostBuilder().distribution("bitsandbytes", "0.49.2").also_rocm("6.1.0").build()
+    recorder = Recorder(host)
+    before = stack.gather(recorder, MATRIX)
+    recorder.write(tmp_path / "snap", redact=False)
+    after = stack.gather(open_snapshot(str(tmp_path / "snap")), MATRIX)
+    assert after.layers == before.layers == stack.gather(host, MATRIX).layers
 
 
 # output ----------------------------------------------------------------------------------------------------------
