@@ -154,6 +154,22 @@ def one_release(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             ),
         )
         return
+    if versioned and plain:
+        yield Finding(
+            Status.WARN,
+            f"Versioned packages of ROCm {versioned[0].rocm_release} lie beside unversioned ones of {plain[0].rocm_release}",
+            "AMD's side-by-side installation has versioned packages of every release and no unversioned ones: with both, "
+            "/opt/rocm and the meta-packages lead to whichever was installed last.",
+            tuple(Evidence(f"package {p.name}", p.version) for p in versioned[:3]),
+            (
+                Fix(
+                    "Remove the release that is not needed, or install the other one by its versioned packages as well",
+                    remedies.remove(facts, *(p.name for p in versioned[:6])),
+                    needs=("root",),
+                    verify=recheck("packages.*"),
+                ),
+            ),
+        )
     counts = Counter(p.rocm_release for p in plain if p.rocm_release)
     if len(counts) < 2:
         return

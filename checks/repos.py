@@ -205,6 +205,21 @@ def keys(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     gives
     NO_PUBKEY, an expired key EXPKEYSIG (AMD renews its key in place: fetch it again). The content of a keyring may be unknown."""
     repos = facts.repos
+    unchecked = [s for s in amd_sources(facts) if s.trusted or s.gpgcheck is False]
+    if unchecked:
+        yield Finding(
+            Status.WARN,
+            f"{unchecked[0].file} switches the signature check of AMD's packages off",
+            "Whoever answers for that address can install anything as root. AMD signs its packages; nothing is gained by it.",
+            (_shown(unchecked[0]),),
+            (
+                Fix(
+                    "Remove trusted=yes (apt) or set gpgcheck=1 (dnf, zypper), and name AMD's key",
+                    needs=("root",),
+                    verify=recheck("repo.*"),
+                ),
+            ),
+        )
     fetch = Fix(
         "Fetch AMD's current signing key into its own keyring and name it in the source (signed-by=/etc/apt/keyrings/rocm.gpg)",
         (

@@ -80,6 +80,33 @@ def libraries(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     )
 
 
+@check("rocm_install.link", title="/opt/rocm leads to an installed ROCm")
+def link(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
+    """/opt/rocm is a link to the active release (by alternatives). After a removal it can lead nowhere: PATH, ld.so.conf.d and build
+    systems that name /opt/rocm then find nothing, though another release may be installed."""
+    target = facts.rocm.link
+    if target is None or facts.host.resolve("/opt/rocm") is not None:
+        return
+    left = real_installs(facts)
+    yield Finding(
+        Status.FAIL,
+        f"/opt/rocm leads to {target}, which does not exist",
+        "A release was removed and the link stayed."
+        + (f" Installed are: {', '.join(i.root for i in left)}." if left else " No ROCm is left in /opt."),
+        (Evidence("/opt/rocm", f"-> {target} (missing)"),),
+        (
+            Fix(
+                f"Lead /opt/rocm to {left[0].root}" if left else "Install ROCm again, or remove the link",
+                (("update-alternatives", "--install", "/opt/rocm", "rocm", left[0].root, "100"),)
+                if left
+                else (("rocmdoctor", "install"),),
+                needs=("root",),
+                verify=recheck("rocm_install.*"),
+            ),
+        ),
+    )
+
+
 @check("rocm_install.run-time", title="The installed ROCm has its run time")
 def run_time(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """An install with tools and without libamdhip64 or libhsa-runtime64 was installed in part or removed in part."""

@@ -235,8 +235,10 @@ def driver_window(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         version = matrix.resolve(rocm) or rocm
         answer = matrix.driver(version, driver, family=family)
         if answer.verdict is Verdict.UNSUPPORTED:
+            newest = matrix.newest_userspace(driver)
+            far = newest is not None and versions.components(rocm)[:1] > versions.components(newest)[:1]
             yield Finding(
-                Status.WARN,
+                Status.FAIL if far else Status.WARN,
                 f"{what} is outside the window of the driver {driver}",
                 answer.reason
                 + " AMD does not test the pair; a user space much newer than the driver can crash at the first kernel "

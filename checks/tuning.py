@@ -13,6 +13,10 @@ from rocmdoctor.results import Evidence, Finding, Fix, Status
 DOCS = "https://instinct.docs.amd.com/projects/amdgpu-docs/en/latest/system-optimization/mi300x.html"
 
 
+SMALL_MEMLOCK = 64 << 20
+"""Bytes. The defaults of old and current distributions are 64 KiB to 8 MiB; systemd's newer one is an eighth of the RAM."""
+
+
 def _discrete(facts: Facts) -> int:
     return sum(g.klass != "apu" for g in facts.gpus)
 
@@ -69,11 +73,10 @@ def iommu(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     title="Automatic NUMA balancing is off on this Instinct server",
     after=["gpu_present.device"],
     places=("bare-metal",),
-    profiles=("node",),
     docs=[DOCS],
 )
 def numa(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """AMD asks to switch automatic NUMA balancing off on Instinct servers; it costs speed only. Part of the profile `node`."""
+    """AMD asks to switch automatic NUMA balancing off on Instinct servers; it costs speed only."""
     if not any(g.klass == "instinct" for g in facts.gpus) or facts.limits.numa_balancing != 1:
         return
     yield Finding(
@@ -118,13 +121,18 @@ def shared_memory(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     title="The locked-memory limit does not bound RDMA",
     after=["gpu_present.device"],
     places=("bare-metal",),
-    profiles=("node",),
     docs=[DOCS],
 )
 def memlock(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """RDMA between Instinct nodes pins memory and needs an unlimited memlock. Part of the profile `node`."""
+    """RDMA between Instinct nodes pins memory and needs a large memlock."""
     limit = facts.limits.memlock
-    if limit is None or limit < 0 or _discrete(facts) < 2 or not any(g.klass == "instinct" for g in facts.gpus):
+    if (
+        limit is None
+        or limit < 0
+        or limit > SMALL_MEMLOCK
+        or _discrete(facts) < 2
+        or not any(g.klass == "instinct" for g in facts.gpus)
+    ):
         return
     yield Finding(
         Status.WARN,

@@ -82,6 +82,13 @@ class InstallQuestions:
 
         return read_windows(self._doc)
 
+    def newest_userspace(self, driver_release: str) -> str | None:
+        """The newest ROCm line that AMD's cross table gives a driver release: "6.1" for 5.7.1; None when it has no row."""
+        from rocmdoctor.matrix.drivers import covers
+
+        row = next((row for row in self.driver_windows.rows if covers(row.driver, driver_release)), None)
+        return max((u.removesuffix(".x") for u in row.userspace), key=versions.key) if row else None
+
     @cached_property
     def driver_releases(self) -> tuple[DriverRelease, ...]:
         """Every release of AMD's driver the matrix knows, oldest first."""

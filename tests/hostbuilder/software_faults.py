@@ -178,7 +178,7 @@ class SoftwareFaults(Builder):
     def old_driver(self: B) -> B:
         """ROCm 5.7 with its driver on the HWE kernel of its time: the twin for wheels that are too new."""
         build = "#26~22.04.1-Ubuntu SMP PREEMPT_DYNAMIC Thu Jul 13 16:27:29 UTC 2"
-        return self.kernel("6.2.0-26-generic", build).rocm("5.7.1")
+        return self.kernel("6.2.0-26-generic", build).rocm("5.7.1").no_torch()
 
     @fault("triton", status="warn")
     def fault_plain_triton(self: B) -> B:
