@@ -117,7 +117,7 @@ def inbox_for_apu(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
 @check(
     "kernel.apu-pair",
     title="Kernel and ROCm are a pair that works on this APU",
-    after=["amdgpu_module.bound"],
+    after=["amdgpu_module.bound", "gpu_support.release"],
     places=ON_A_KERNEL,
     docs=[DOCS],
 )
