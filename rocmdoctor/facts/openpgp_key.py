@@ -49,6 +49,11 @@ def is_armored(data: bytes) -> bool:
     return data.lstrip().startswith(_BEGIN)
 
 
+def dearmored(data: bytes) -> bytes:
+    """The binary form of a keyring, as `gpg --dearmor` writes it; binary data come back as they are."""
+    return b"".join(_blocks(data))
+
+
 def parse(data: bytes) -> tuple[Key, ...]:
     """The primary keys of a keyring, binary or armoured, in order; empty when there is none in it."""
     keys: list[_Primary] = []

@@ -1,0 +1,172 @@
+"""Applying a plan: lock, skip what is done, journal the intent, do it, look again, journal the result.
+
+It stops at the first failure. A step is done when the machine shows it, whatever its program has said.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+from rocmdoctor import __version__
+from rocmdoctor.host import UnknownFact
+from rocmdoctor.host.target import ChangeFailed, Target
+from rocmdoctor.plan import journal, kept, reboot
+from rocmdoctor.plan.journal import Entry, Journal
+from rocmdoctor.plan.step import Plan, Run, Step, judged
+
+
+class Watcher(Protocol):
+    """Who is told what happens: a progress display, or plain lines."""
+
+    def begins(self, number: int, count: int, step: Step) -> None: ...
+
+    def ends(self, step: Step, status: str) -> None:
+        """`status`: done | unchanged | failed."""
+
+    def says(self, text: str) -> None: ...
+
+    def breathes(self) -> None:
+        """Called a few times a second while a program runs."""
+
+
+class Outcome(NamedTuple):
+    """`status`: done | unchanged | failed | interrupted. `changed`: ids of the steps that changed something."""
+
+    status: str
+    run_id: str | None
+    changed: tuple[str, ...]
+    failed_step: str | None = None
+    message: str = ""
+    log: str | None = None
+    reboot: bool = False
+
+
+def apply(plan: Plan, target: Target, watcher: Watcher) -> Outcome:
+    """Do what is open of a plan. Raises ChangeFailed when nothing could be begun (another run, an unwritable state folder)."""
+    assert not plan.refusals, "a refused plan is not applied"
+    host = target.look()
+    done = judged(plan.steps, host)
+    if all(done[step.id] for step in plan.steps if not isinstance(step, reboot.RebootNotice)):
+        still = [step for step in plan.steps if not done[step.id]]
+        return Outcome("unchanged", None, (), reboot=bool(still))
+    prepare_state(target)
+    with target.lock(journal.LOCK):
+        unfinished(target)
+        run_id = journal.new_id(target, plan.command)
+        book = Journal(target, run_id)
+        book.begin(run_id, plan, reboot.boot_id(host), __version__)
+        entry = Entry(run_id, plan.command, plan.title, target.now(), None, plan.versions, plan.steps)
+        return _go(plan.steps, entry, book, target, watcher)
+
+
+def resume(run_id: str | None, target: Target, watcher: Watcher) -> Outcome:
+    """Go on with a run that was cut off or failed (the newest one without an id). Raises ChangeFailed when there is none."""
+    prepare_state(target)
+    with target.lock(journal.LOCK):
+        entry = _wanted(run_id, target)
+        if entry.undone or entry.undo_began:
+            raise ChangeFailed(f"{entry.id} is being taken back; `rocmdoctor undo {entry.id}` finishes that")
+        if entry.status == "done":
+            return Outcome("unchanged", entry.id, ())
+        book = Journal(target, entry.id)
+        book.mend()
+        book.add("resume", tool=__version__)
+        return _go(entry.steps, entry, book, target, watcher)
+
+
+def _wanted(run_id: str | None, target: Target) -> Entry:
+    if run_id is not None:
+        entry = journal.read(target, run_id)
+        if entry is None:
+            raise ChangeFailed(f"there is no run {run_id}")
+        return entry
+    open_ = [entry for entry in journal.runs(target) if not entry.undone and entry.status != "done"]
+    if not open_:
+        raise ChangeFailed("there is no run to resume")
+    return open_[-1]
+
+
+def unfinished(target: Target) -> None:
+    """Raise ChangeFailed when a run was cut off: what it was doing is settled before something new begins."""
+    for entry in journal.runs(target):
+        if entry.open:
+            finish, back = "`rocmdoctor install --resume` finishes it", f"`rocmdoctor undo {entry.id}` takes it back"
+            raise ChangeFailed(f"the run {entry.id} was cut off; {finish}, {back}")
+        if entry.undo_began and not entry.undone:
+            raise ChangeFailed(f"taking back {entry.id} was cut off; `rocmdoctor undo {entry.id}` finishes it")
+
+
+def prepare_state(target: Target) -> None:
+    """The folders of journal, kept files and logs. Raises ChangeFailed."""
+    kept.make_folders(target, kept.STATE)
+    for folder in (journal.FOLDER, f"{kept.STATE}/kept"):
+        kept.make_folders(target, folder, 0o700)
+    kept.make_folders(target, kept.LOGS)
+
+
+def _is_done(step: Step, target: Target) -> bool:
+    try:
+        return step.is_done(target.look())
+    except UnknownFact:
+        return False
+
+
+def log_of(run_id: str) -> str:
+    return f"{kept.LOGS}/{run_id}.log"
+
+
+def _go(steps: tuple[Step, ...], entry: Entry, book: Journal, target: Target, watcher: Watcher) -> Outcome:
+    log = log_of(entry.id)
+    run = Run(target, log, f"{kept.STATE}/kept/{entry.id}", watcher.says, watcher.breathes)
+    changed: list[str] = [step.id for step in entry.changed if step.id in entry.after]
+    needs_reboot = False
+    for number, step in enumerate(steps, 1):
+        if step.id in entry.after:
+            needs_reboot |= isinstance(step, reboot.RebootNotice)
+            continue
+        # a step that was begun is done again, whatever it looks like: the program behind a written file may not have run
+        if step.id not in entry.before and _is_done(step, target):
+            watcher.begins(number, len(steps), step)
+            watcher.ends(step, "unchanged")
+            continue
+        watcher.begins(number, len(steps), step)
+        try:
+            before = entry.before.get(step.id)
+            if before is None:
+                before = step.prepare(run)
+                book.add("intent", step=step.id, before=before)
+            after = step.apply(run, before)
+            _look_again(step, target)
+        except (ChangeFailed, UnknownFact) as error:
+            return _stopped("failed", step, str(error), changed, book, watcher, entry.id, log)
+        except KeyboardInterrupt:
+            return _stopped("interrupted", step, "interrupted", changed, book, watcher, entry.id, log)
+        book.add("result", step=step.id, status="done", after=after)
+        changed.append(step.id)
+        needs_reboot |= isinstance(step, reboot.RebootNotice)
+        watcher.ends(step, "done")
+    book.add("end", status="done")
+    return Outcome("done", entry.id, tuple(changed), log=log, reboot=needs_reboot)
+
+
+def _look_again(step: Step, target: Target) -> None:
+    """A command that returned 0 and left the step undone has failed. Raises ChangeFailed."""
+    try:
+        took = step.took(target.look())
+    except UnknownFact as unknown:
+        raise ChangeFailed(f"whether it was done cannot be told: {unknown}") from None
+    if not took:
+        said = step.commands[0][0] if step.commands else "it"
+        raise ChangeFailed(f"{said} reported success, but the step is still not done")
+
+
+def _stopped(
+    status: str, step: Step, message: str, changed: list[str], book: Journal, watcher: Watcher, run_id: str, log: str
+) -> Outcome:
+    watcher.ends(step, "failed")
+    try:
+        book.add("result", step=step.id, status="failed", message=message)
+        book.add("end", status=status, step=step.id, message=message)
+    except ChangeFailed as error:  # the disk is full: the run then counts as cut off, which is true
+        message = f"{message}; the journal could not be written either: {error}"
+    return Outcome(status, run_id, tuple(changed), step.id, message, log)

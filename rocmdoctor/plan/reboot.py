@@ -1,0 +1,50 @@
+"""A reboot that somebody else must do: the step notes the boot in which it was needed, and nothing more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rocmdoctor.host import Host
+from rocmdoctor.plan.step import Record, Run, Step
+
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+"""A number that every boot draws anew (random(4))."""
+
+
+@dataclass(frozen=True, slots=True)
+class RebootNotice(Step):
+    """`driver`: the release of the packaged driver that must be the loaded one. rocmdoctor never reboots."""
+
+    kind: ClassVar[str] = "reboot-notice"
+
+    driver: str = ""
+
+    def is_done(self, host: Host) -> bool:
+        """The amdgpu that is loaded is the one that is installed: by srcversion, which every build has of its own. Only the
+        packaged driver has a version file (rules.md 8)."""
+        from rocmdoctor.facts import known, modules
+        from rocmdoctor.facts.sysfs import attribute
+
+        if host.node("/sys/module/amdgpu/version") is None:
+            return False
+        loaded = known(lambda: attribute(host, "/sys/module/amdgpu/srcversion"), None)
+        installed = known(lambda: modules.gather_modinfo(host, "amdgpu"), None)
+        return not (loaded and installed and installed.srcversion) or loaded == installed.srcversion
+
+    def took(self, host: Host) -> bool:
+        return True
+
+    def prepare(self, run: Run) -> Record:
+        return {"boot_id": boot_id(run.target.look())}
+
+    def apply(self, run: Run, before: Record) -> Record:
+        run.say("Reboot to load the new driver; `rocmdoctor verify` says afterwards what still fails")
+        return {"boot_id": before.get("boot_id")}
+
+
+def boot_id(host: Host) -> str | None:
+    """The id of this boot; None where the kernel does not tell."""
+    from rocmdoctor.facts import known
+
+    return (known(lambda: host.read(BOOT_ID, 256), None) or "").strip() or None

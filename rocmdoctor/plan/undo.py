@@ -1,0 +1,71 @@
+"""Taking a run back: only what it did, in reverse order; then, with every file as it was, the versions of packages.
+
+Packages that the run installed are removed first, while the run's repositories are still there. What it upgraded or removed can
+only come from the repositories of before, so that is settled when the files are back.
+"""
+
+from __future__ import annotations
+
+from rocmdoctor import __version__
+from rocmdoctor.host import UnknownFact
+from rocmdoctor.host.target import ChangeFailed, Target
+from rocmdoctor.plan import journal, kept
+from rocmdoctor.plan.apply import Outcome, Watcher, log_of, prepare_state
+from rocmdoctor.plan.journal import Entry, Journal
+from rocmdoctor.plan.step import Run, Step
+
+
+def undo(run_id: str | None, target: Target, watcher: Watcher) -> Outcome:
+    """Take back a run: the newest one that changed something without an id. Raises ChangeFailed when there is none."""
+    prepare_state(target)
+    with target.lock(journal.LOCK):
+        entry = wanted(run_id, target)
+        book = Journal(target, entry.id)
+        book.mend()
+        book.add("undo-begin", tool=__version__)
+        return _take_back(entry, book, target, watcher)
+
+
+def wanted(run_id: str | None, target: Target) -> Entry:
+    """The run that is meant. Raises ChangeFailed."""
+    alive = [entry for entry in journal.runs(target) if not entry.undone and entry.changed]
+    if run_id is None:
+        if not alive:
+            raise ChangeFailed("there is nothing to take back")
+        return alive[-1]
+    entry = journal.read(target, run_id)
+    if entry is None:
+        raise ChangeFailed(f"there is no run {run_id}")
+    if entry.undone:
+        raise ChangeFailed(f"{run_id} is taken back already")
+    later = [other.id for other in alive if other.id > run_id]
+    if later:
+        raise ChangeFailed(f"{later[-1]} was done after {run_id}; take that back first")
+    return entry
+
+
+def _take_back(entry: Entry, book: Journal, target: Target, watcher: Watcher) -> Outcome:
+    log = log_of(entry.id)
+    run = Run(target, log, f"{kept.STATE}/kept/{entry.id}", watcher.says, watcher.breathes)
+    steps = entry.changed
+    changed: list[str] = []
+    ordered: list[tuple[str, Step]] = [("undo", step) for step in reversed(steps)] + [("settle", step) for step in steps]
+    for number, (phase, step) in enumerate(ordered, 1):
+        if (phase, step.id) in entry.undone_steps:
+            continue
+        if phase == "undo":
+            watcher.begins(number, len(steps), step)
+        try:
+            act = step.undo if phase == "undo" else step.settle
+            act(run, entry.before[step.id], entry.after.get(step.id))
+        except (ChangeFailed, UnknownFact) as error:
+            watcher.ends(step, "failed")
+            return Outcome("failed", entry.id, tuple(changed), step.id, str(error), log)
+        except KeyboardInterrupt:
+            return Outcome("interrupted", entry.id, tuple(changed), step.id, "interrupted", log)
+        book.add("undo", step=step.id, phase=phase)
+        if phase == "undo":
+            changed.append(step.id)
+            watcher.ends(step, "done")
+    book.add("undone")
+    return Outcome("done", entry.id, tuple(changed), log=log)
