@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _NUMBER = re.compile(r"\d+")
 
 
+@lru_cache(maxsize=1024)  # the rows of the matrix are compared again for every host of a fleet
 def components(version: str) -> tuple[int, ...]:
     """The leading dotted number of a version as integers: "6.8.0-45-generic" is (6, 8, 0), "" is ()."""
     parts: list[int] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from rocmdoctor import engine
@@ -43,7 +44,7 @@ CHECKS: dict[str, tuple[str, ...]] = {
 def judge(facts: Facts, matrix: Matrix) -> tuple[Result, ...]:
     """The checks that some layer asks, over the same facts."""
     checks = engine.all_checks()
-    patterns = [p for wanted in CHECKS.values() for p in wanted]
+    patterns = tuple(p for wanted in CHECKS.values() for p in wanted)
     selected = [c for c in checks if not c.deep and _matches(c.id, patterns)]
     return engine.run(checks, selected, facts, matrix)
 
@@ -51,9 +52,12 @@ def judge(facts: Facts, matrix: Matrix) -> tuple[Result, ...]:
 def with_checks(rows: Iterable[Layer], every: Sequence[Result]) -> Iterator[Layer]:
     """Each row with the verdict of its layer's checks: a finding wins over what versions said, a pass settles an unknown."""
     told: set[str] = set()
+    by_id: dict[str, list[Result]] = {}
+    for result in every:
+        by_id.setdefault(result.id, []).append(result)
     for row in rows:
         patterns = CHECKS.get(row.name, ())
-        results = [r for r in every if _matches(r.id, patterns)]
+        results = [r for id in by_id if patterns and _matches(id, patterns) for r in by_id[id]]
         if row.name in ("torchvision", "torchaudio"):
             results = [r for r in results if r.title.startswith(row.name) or r.status is not Status.WARN]
         wrong = [r for r in results if r.status in (Status.FAIL, Status.WARN)]
@@ -80,5 +84,6 @@ def _settled(row: Layer, results: Sequence[Result]) -> Layer:
     return replace(row, why=reason.detail if reason else "nothing is known of it")
 
 
-def _matches(id: str, patterns: Sequence[str]) -> bool:
+@lru_cache(maxsize=4096)  # the same pairs for every host of a fleet
+def _matches(id: str, patterns: tuple[str, ...]) -> bool:
     return any(id == p or (p.endswith("*") and id.startswith(p[:-1])) for p in patterns)
