@@ -152,7 +152,7 @@ def test_environment() -> None:
         "no_proxy": "localhost,127.0.0.1,.corp.com,10.9.8.7,*",
         "SLURM_JOB_NODELIST": "nova[1-4]",
         "SLURM_JOB_ID": "77",
-        "PIP_INDEX_URL": "https://joe:pw@pypi.org/simple",
+        "PIP_INDEX_URL": "https://joe:pw@wheels.example/simple",
         "CUDA_VISIBLE_DEVICES": "GPU-7fffffffffffffff",
     }
     assert redactor().environment(env) == {
@@ -164,7 +164,7 @@ def test_environment() -> None:
         "HTTP_PROXY": "192.0.2.1:8080",
         "no_proxy": "localhost,127.0.0.1,.host2.example,192.0.2.2,*",
         "SLURM_JOB_NODELIST": "host2",
-        "PIP_INDEX_URL": "https://redacted@pypi.org/simple",
+        "PIP_INDEX_URL": "https://redacted@wheels.example/simple",
         "CUDA_VISIBLE_DEVICES": "GPU-1000000000000001",
     }
 
