@@ -130,13 +130,15 @@ def distribution(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             return
         if answer.verdict is Verdict.UNKNOWN:
             return
-    name = os.name
+    others = base is not None and base.exact and matrix.os(rocm, base.id, base.version).verdict is Verdict.SUPPORTED
+    reason = answer.reason.rstrip(".") if answer else "AMD lists no distribution of this kind"
     yield Finding(
         Status.WARN,
-        f"{name} is not on AMD's list for ROCm {rocm}",
+        f"{os.name} is on AMD's list for ROCm {rocm} with other GPUs only"
+        if others
+        else f"{os.name} is not on AMD's list for ROCm {rocm}",
         (f"It is judged as {base.id} {base.version}. " if base and not base.exact else "")
-        + (answer.reason if answer else "AMD lists no distribution of this kind.")
-        + " It may work all the same; AMD does not test it.",
+        + f"{reason}. It may work all the same; AMD does not test it.",
         (
             Evidence("/etc/os-release", f"{os.id} {os.version_id or '(no version)'}"),
             Evidence(f"compat_matrix.yaml {matrix.date}", answer.reason if answer else "no row"),

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rocmdoctor.matrix.apu import ApuClassic, ApuStatus
     from rocmdoctor.matrix.distributions import Distribution
     from rocmdoctor.matrix.drivers import DriverRelease, Windows
+    from rocmdoctor.matrix.extra_repositories import ExtraRepositories
     from rocmdoctor.matrix.recipes import KeyExpiry, Recipe, SigningKey
     from rocmdoctor.matrix.running import ApuMemory, Containers, DkmsFailure, NodeTuning, Wsl
 
@@ -55,6 +56,12 @@ class InstallQuestions:
 
         key = ".".join(map(str, (*versions.components(rocm), 0, 0)[:3]))
         return read_recipe(self._doc, self.distributions, self.driver_releases, key, os_id, os_version)
+
+    def extra_repositories(self, manager: str, os_version: str) -> ExtraRepositories | None:
+        """Repositories beside AMD's that its packages need with a package manager (EPEL, CRB, SUSE modules); None: none."""
+        from rocmdoctor.matrix.extra_repositories import read_extra_repositories
+
+        return read_extra_repositories(self._doc, manager, os_version)
 
     @cached_property
     def signing_keys(self) -> Mapping[str, SigningKey]:

@@ -3,7 +3,8 @@
 A pair that the matrix supports gives no warning and no failure. One that it does not support gives the finding of support, and
 nothing else. For the APUs whose pairs of kernel and ROCm AMD names, the finding of support can be that pair (kernel.apu-pair).
 
-The whole sweep takes minutes; ROCMDOCTOR_SWEEP=1 runs it. By default each release meets each GPU once, on a distribution that goes round.
+The whole sweep takes minutes; ROCMDOCTOR_SWEEP=1 runs it. By default each release meets each GPU
+once, on a distribution that goes round.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def allowed(gfx: str, release: str, os_id: str, version: str) -> set[str]:
     """The findings of support that this host may get; empty for a supported one."""
     ids = set()
     if MATRIX.gpu(release, gfx).verdict not in FINE:
-        ids.add("gpu_support.release")
+        ids |= {"gpu_support.release", "os_support.release"}  # a system can be listed for other GPUs only
     if MATRIX.os(release, os_id, version, gfx=gfx).verdict not in FINE:
         ids.add("os_support.release")
     if MATRIX.faults.apu_pair(gfx):
