@@ -33,11 +33,9 @@ def _apus(facts: Facts) -> list[Gpu]:
     docs=[DOCS],
 )
 def pool(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """On an APU ROCm's pool is GTT (system memory up to the TTM limit) or the firmware's carve-out, by kernel. Flagged when the
-    pool is far
-    smaller than the carve-out, or when limits were raised on the command line and the pool did not follow (rules.md 48). GTT
-    and carve-out
-    must not be added up: GTT is the RAM that the kernel counts anyway."""
+    """On an APU ROCm's pool is GTT (system memory up to the TTM limit) or the firmware's carve-out, by kernel. Flagged when
+    the pool is far smaller than the carve-out, or when limits were raised on the command line and the pool did not follow
+    (rules.md 48). GTT and carve-out must not be added up: GTT is the RAM that the kernel counts anyway."""
     for gpu in _apus(facts):
         pci, size = gpu.pci, gpu.kfd[0].vram_bytes if gpu.kfd else None
         if pci is None or not size:
@@ -93,9 +91,8 @@ def pool(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     docs=[remedies.SYSTEM_REQUIREMENTS],
 )
 def inbox_for_apu(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """AMD's table for Ryzen AI has the inbox (Ubuntu: OEM or HWE) driver only; amdgpu-dkms is wrong there (rules.md 10). Judged
-    for the
-    targets of that table, and only where no discrete GPU needs the packaged driver."""
+    """AMD's table for Ryzen AI has the inbox (Ubuntu: OEM or HWE) driver only; amdgpu-dkms is wrong there (rules.md 10).
+    Judged for the targets of that table, and only where no discrete GPU needs the packaged driver."""
     apus = [g for g in _apus(facts) if g.gfx in matrix.inbox_only_gfx]
     if not apus or len(apus) < len(facts.gpus):
         return

@@ -22,11 +22,9 @@ from rocmdoctor.results import Evidence, Finding, Fix, Status
 )
 def release(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """Compares each GPU's gfx target with the installed rocBLAS files (what was built) and with the release's support list
-    (what AMD
-    states). A target that was built works even where AMD does not list it, so only its absence is a failure. An integrated GPU
-    beside a
-    served one is not judged, and neither is a target that a ROCm wheel here serves: a wheel brings its own libraries (rules.md
-    31)."""
+    (what AMD states). A target that was built works even where AMD does not list it, so only its absence is a failure. An
+    integrated GPU beside a served one is not judged, and neither is a target that a ROCm wheel here serves: a wheel brings
+    its own libraries (rules.md 31)."""
     rocm = facts.rocm_version
     active = facts.rocm.active
     built = active.gfx if active and not facts.asked_rocm else None
@@ -113,9 +111,8 @@ def _other_release(matrix: Matrix, gfx: str) -> tuple[Fix, ...]:
     docs=[remedies.SYSTEM_REQUIREMENTS],
 )
 def distribution(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """Looks the distribution and its version up in the release's list. Derivatives are judged by their base; what AMD does not
-    list is a
-    warning with the nearest base, never a failure (rules.md 43)."""
+    """Looks the distribution and its version up in the release's list. Derivatives are judged by their base; what AMD does
+    not list is a warning with the nearest base, never a failure (rules.md 43)."""
     rocm = _release_of_amd(facts, matrix)
     if not rocm:
         raise NotApplicable("neither a ROCm of AMD nor a repository of one is here")
@@ -175,9 +172,8 @@ def _release_of_amd(facts: Facts, matrix: Matrix) -> str | None:
     docs=[remedies.SYSTEM_REQUIREMENTS],
 )
 def kernel(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """Looks the running kernel up in the release's list for this distribution. Only part of the profile `node`: on other hosts
-    a kernel
-    that AMD did not test and that works is not worth a warning."""
+    """Looks the running kernel up in the release's list for this distribution. Only part of the profile `node`: on other
+    hosts a kernel that AMD did not test and that works is not worth a warning."""
     rocm = facts.rocm_version
     os = facts.os
     base = matrix.base_os(os.id, os.version_id, os.id_like, os.ubuntu_codename, os.codename)
@@ -215,8 +211,7 @@ def kernel(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
 @check("mixed_gpu.gfx803", title="No old Polaris card stops ROCm for every GPU", after=["gpu_present.device"])
 def polaris(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """One gfx803 card that KFD serves stops ROCm 7.x for every GPU in the machine: the run time rejects its doorbells with a
-    plain
-    HSA_STATUS_ERROR (rocm-systems #6883). The last line that works beside it is 6.4 (rules.md 18)."""
+    plain HSA_STATUS_ERROR (rocm-systems #6883). The last line that works beside it is 6.4 (rules.md 18)."""
     old = [g for g in facts.gpus if g.gfx == "gfx803" and g.kfd]
     rocm = facts.rocm_version
     if not old or not rocm or len(facts.gpus) == len(old):

@@ -82,9 +82,8 @@ def hardware(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     places=("bare-metal", "vm", "container"),
 )
 def responding(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """A scheduler (MES) or ring that stopped answering and a reset that failed leave a GPU that only a power cycle brings back.
-    A hang that
-    the driver recovered from is a warning."""
+    """A scheduler (MES) or ring that stopped answering and a reset that failed leave a GPU that only a power cycle brings
+    back. A hang that the driver recovered from is a warning."""
     wedged = log_evidence(facts, WEDGED, 4, ("reset", "mes ", "recovery", "device lost", "failed to"))
     hangs = log_evidence(facts, HANGS, 3, ("timeout", "timed out", "test failed", "preemption", "hws hang", "not ready"))
     if wedged and (said(facts, LOST) or not said(facts, RECOVERED)):
@@ -142,9 +141,8 @@ def page_faults(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     "smi_tools.work", title="The management tools work", after=["amdgpu_module.bound"], places=("bare-metal", "vm", "container")
 )
 def smi_work(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """Runs amd-smi and rocm-smi. Their errors are mostly a Python package or library of another ROCm. They read sysfs, so that
-    they
-    work proves nothing of compute access; that one is not installed is no fault (rules.md 23)."""
+    """Runs amd-smi and rocm-smi. Their errors are mostly a Python package or library of another ROCm. They read sysfs, so
+    that they work proves nothing of compute access; that one is not installed is no fault (rules.md 23)."""
     for smi in (known(lambda: facts.amd_smi, None), known(lambda: facts.rocm_smi, None)):
         if smi is None or not smi.found or smi.ok:
             continue

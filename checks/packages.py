@@ -72,9 +72,8 @@ def boot(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     needs_gpu=False,
 )
 def configured(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """dpkg leaves a package half-configured or unpacked when its script failed or a dependency is missing. Until it is mended,
-    every
-    later installation stops at it."""
+    """dpkg leaves a package half-configured or unpacked when its script failed or a dependency is missing. Until it is
+    mended, every later installation stops at it."""
     packages = facts.packages
     broken = [p for p in packages.broken if _ours(p)]
     if not broken:
@@ -120,9 +119,8 @@ def _ours(package: Package) -> bool:
 @check("packages.one-release", title="The ROCm packages are of one release", after=["packages.configured"], needs_gpu=False)
 def one_release(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """Every package of a ROCm release carries its stamp (60200 is 6.2.0). A few packages of another release are a partial
-    upgrade: their
-    libraries look for companions that are not there. Versioned packages (rocm6.2.0) may lie side by side and are counted
-    apart."""
+    upgrade: their libraries look for companions that are not there. Versioned packages (rocm6.2.0) may lie side by side and
+    are counted apart."""
     named = [p for p in facts.packages.rocm if p.rocm_release and p.installed and not p.driver_release]
     flavour = {p.name: _versioned(p) for p in named}
     plain = [p for p in named if not flavour[p.name]]

@@ -95,10 +95,9 @@ def devices(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
 
 @check("wsl.runtime", title="WSL has a ROCm run time that uses DirectX", places=("wsl",), needs_gpu=False, docs=[WSL_DOCS])
 def wsl_runtime(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """In WSL2 there is no amdgpu and no /dev/kfd by design: /dev/dxg, the Windows driver's libraries in /usr/lib/wsl/lib and a
-    run time
-    that talks to them (librocdxg, or the older WSL build of the HSA run time) take their place. A native Linux install finds no
-    GPU."""
+    """In WSL2 there is no amdgpu and no /dev/kfd by design: /dev/dxg, the Windows driver's libraries in /usr/lib/wsl/lib and
+    a run time that talks to them (librocdxg, or the older WSL build of the HSA run time) take their place. A native Linux
+    install finds no GPU."""
     place = facts.place
     if place.wsl == 1:
         yield Finding(

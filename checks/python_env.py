@@ -18,9 +18,8 @@ from rocmdoctor.results import Evidence, Finding, Fix, Status
 @check("python.amdsmi", title="No second amdsmi or pynvml disturbs PyTorch", after=["torch_build.rocm"], docs=[remedies.PYTORCH])
 def amdsmi(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """torch counts GPUs through amdsmi. An amdsmi package beside a TheRock torch loads a second libamd_smi into the process,
-    which aborts at
-    exit or counts zero GPUs (pytorch #186516); pynvml without amdsmi makes torch 2.4 to 2.6 take the one for the other
-    (NameError)."""
+    which aborts at exit or counts zero GPUs (pytorch #186516); pynvml without amdsmi makes torch 2.4 to 2.6 take the one for
+    the other (NameError)."""
     env, torch = rocm_torch(facts)
     own, nvml = env.get("amdsmi"), env.get("pynvml") or env.get("nvidia-ml-py")
     if own and torch.layout == "rocm-sdk":
@@ -99,8 +98,7 @@ def _amd_built(torch: Torch) -> str | None:
 )
 def companions(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """torchvision pins its torch; one of another release or a CUDA or CPU build beside a ROCm torch fails with "operator
-    torchvision::nms
-    does not exist". torchaudio stopped following torch at 2.11 (rules.md 36). The table decides."""
+    torchvision::nms does not exist". torchaudio stopped following torch at 2.11 (rules.md 36). The table decides."""
     env, torch = rocm_torch(facts)
     release = matrix.torch_release(torch.version.partition("+")[0])
     for name, wanted in (

@@ -60,11 +60,9 @@ def _rewrite(facts: Facts, matrix: Matrix) -> Fix:
 
 @check("repo.paths", title="AMD's repositories name paths that exist", places=PLACES, needs_gpu=False)
 def paths(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """Compares the release in each repository path with the directories of the matrix. From ROCm 7.0 on the driver has numbers
-    of its own
-    (30.10 goes with 7.0, 30.20 with 7.1, 30.30 with 7.2): amdgpu/7.2 never existed (rules.md 9, 40). The old unversioned
-    rocm/apt/debian
-    with a distribution's codename is gone."""
+    """Compares the release in each repository path with the directories of the matrix. From ROCm 7.0 on the driver has
+    numbers of its own (30.10 goes with 7.0, 30.20 with 7.1, 30.30 with 7.2): amdgpu/7.2 never existed (rules.md 9, 40). The
+    old unversioned rocm/apt/debian with a distribution's codename is gone."""
     for source in amd_sources(facts):
         release = source.release
         if source.product == "amdgpu" and release and _never_a_driver(release) and not matrix.has_driver_directory(release):
@@ -125,9 +123,9 @@ def _never_a_driver(release: str) -> bool:
     "repo.suite", title="AMD's repositories are those of this distribution", after=["repo.paths"], places=PLACES, needs_gpu=False
 )
 def suites(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """The suite of an apt source must be this host's Ubuntu base (Debian 12 uses jammy, Debian 13 noble); the elN or zypp path
-    must be of this
-    family and major version. Packages of another one install in part and fail at the first library that is different."""
+    """The suite of an apt source must be this host's Ubuntu base (Debian 12 uses jammy, Debian 13 noble); the elN or zypp
+    path must be of this family and major version. Packages of another one install in part and fail at the first library that
+    is different."""
     os = facts.os
     base = matrix.base_os(os.id, os.version_id, os.id_like, os.ubuntu_codename, os.codename)
     wanted = matrix.apt_suite(base.id, base.version) if base else None
@@ -201,9 +199,9 @@ def _el_major(source: Repository) -> int | None:
     needs_gpu=False,
 )
 def keys(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """apt needs the key that signed a repository in the keyring that signed-by names, or in its trusted folder. A missing file
-    gives
-    NO_PUBKEY, an expired key EXPKEYSIG (AMD renews its key in place: fetch it again). The content of a keyring may be unknown."""
+    """apt needs the key that signed a repository in the keyring that signed-by names, or in its trusted folder. A missing
+    file gives NO_PUBKEY, an expired key EXPKEYSIG (AMD renews its key in place: fetch it again). The content of a keyring may
+    be unknown."""
     repos = facts.repos
     unchecked = [s for s in amd_sources(facts) if s.trusted or s.gpgcheck is False]
     if unchecked:
@@ -301,9 +299,8 @@ def keys(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
 )
 def pin(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """Ubuntu's universe and Debian carry rocminfo, hipcc and rocm-cmake with higher version numbers and older code. Without
-    AMD's pin
-    (priority 600, origin repo.radeon.com) they win, and AMD's meta-packages cannot be installed (rules.md 39). What is
-    installed tells the mix."""
+    AMD's pin (priority 600, origin repo.radeon.com) they win, and AMD's meta-packages cannot be installed (rules.md 39). What
+    is installed tells the mix."""
     sources = [s for s in amd_sources(facts) if s.kind == "apt" and s.product == "rocm"]
     if not sources or any(p.covers_amd for p in facts.repos.pins):
         return
@@ -337,8 +334,8 @@ def pin(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
 @check("repo.one-release", title="AMD's repositories are of one release", after=["repo.paths"], places=PLACES, needs_gpu=False)
 def one_release(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """Two ROCm repositories of different releases make apt mix them, and a driver or graphics repository of another release
-    than the one
-    that belongs to the ROCm release can make it uninstallable (rocdecode wants its own mesa-amdgpu, legacy-rocm-build #5963)."""
+    than the one that belongs to the ROCm release can make it uninstallable (rocdecode wants its own mesa-amdgpu,
+    legacy-rocm-build #5963)."""
     sources = amd_sources(facts)
     by_product: dict[str, dict[str, Repository]] = {}
     for source in sources:

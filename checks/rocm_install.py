@@ -138,8 +138,7 @@ def run_time(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
 @check("rocm_side_by_side.same", title="All paths lead to one ROCm")
 def one_rocm(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """Several ROCm releases side by side are allowed. Trouble begins when PATH, ROCM_PATH, HIP_PATH and /opt/rocm lead to
-    different ones,
-    or when the loader's cache mixes two of them."""
+    different ones, or when the loader's cache mixes two of them."""
     installs = real_installs(facts)
     if len(installs) < 2:
         return
@@ -177,9 +176,8 @@ def one_rocm(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
 
 @check("rocm_side_by_side.loader", title="The loader picks the libraries of the active ROCm")
 def loader_picks(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """With several releases side by side, the loader's cache may list another one than /opt/rocm leads to: tools of the active
-    release
-    then load libraries that lack their functions."""
+    """With several releases side by side, the loader's cache may list another one than /opt/rocm leads to: tools of the
+    active release then load libraries that lack their functions."""
     active = facts.rocm.active
     installs = real_installs(facts)
     if active is None or len(installs) < 2:

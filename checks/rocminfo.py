@@ -36,8 +36,7 @@ EXPLAINED = ("not-loaded", "kfd-missing", "permission", "kfd-open")
 )
 def runs(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """Runs rocminfo within a time limit. A hang or crash is a finding with the last lines. rocminfo is the last of the
-    witnesses: a
-    HSA_OVERRIDE_GFX_VERSION changes what it says (rules.md 1)."""
+    witnesses: a HSA_OVERRIDE_GFX_VERSION changes what it says (rules.md 1)."""
     info = facts.rocminfo
     if not info.found:
         raise NotApplicable("rocminfo is not installed (normal for wheel-only installs)")
@@ -85,8 +84,7 @@ def runs(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
 @check("rocminfo.gfx-agrees", title="rocminfo and KFD name the same gfx targets", after=["rocminfo.runs"])
 def gfx_agrees(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """Compares rocminfo's targets with KFD's. A difference exposes an override that is in force (sysfs is not touched by it);
-    without a
-    variable that explains it, the run time takes the GPU for another one."""
+    without a variable that explains it, the run time takes the GPU for another one."""
     nodes = {n.id: n for n in known(lambda: facts.kfd.gpus, ())}
     info = facts.rocminfo
     if not nodes or not info.gpus:

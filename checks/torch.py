@@ -83,12 +83,10 @@ def _tritons(env: PythonEnv) -> tuple[str, ...]:
 
 @check("torch_build.rocm", title="PyTorch is a ROCm build", after=["gpu_present.device"], docs=[remedies.PYTORCH])
 def build(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """Reads torch/version.py and the wheel's metadata as text. Three wrong builds look alike to the user: the CUDA build of the
-    default
-    index, the CPU build, and a ROCm build without this GPU's target (rules.md 32; the last has its own check).
+    """Reads torch/version.py and the wheel's metadata as text. Three wrong builds look alike to the user: the CUDA build of
+    the default index, the CPU build, and a ROCm build without this GPU's target (rules.md 32; the last has its own check).
 
-    A machine that also has an NVIDIA GPU may use a CUDA build on purpose and is not flagged.
-    """
+    A machine that also has an NVIDIA GPU may use a CUDA build on purpose and is not flagged."""
     env = facts.torch_env
     if env is None or env.torch is None:
         raise NotApplicable(
@@ -131,9 +129,8 @@ def build(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
 )
 def arch(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """Intersects what libtorch was compiled for (from version and index, by the matrix) with the targets that the wheel's
-    rocBLAS files
-    name (from RECORD): either can lack a target that the other has (rules.md 34). An override that is right for this GPU
-    counts."""
+    rocBLAS files name (from RECORD): either can lack a target that the other has (rules.md 34). An override that is right for
+    this GPU counts."""
     env, torch = rocm_torch(facts)
     compiled = _compiled(matrix, torch)
     served: list[tuple[Gpu, str]] = []
@@ -181,8 +178,7 @@ def _lacks(gfx: str, torch: Torch, compiled: frozenset[str] | None, apu: bool | 
     """Why the wheel does not serve `gfx`: a sentence, "" when it does, None when nothing tells.
 
     Device packages (rocm-sdk-device-gfxNNNN, or the older per-family libraries) decide where there are any; else libtorch's
-    list and the
-    files of rocBLAS must both have the target."""
+    list and the files of rocBLAS must both have the target."""
     device = torch.covers(gfx, apu=apu)
     if device is not None:
         return "" if device else f"Its device packages are for {', '.join(sorted(torch.gfx_device))}."
@@ -219,8 +215,8 @@ def _override_fix(matrix: Matrix, gpu: Gpu, torch: Torch, compiled: frozenset[st
 )
 def driver_window(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """A packaged driver is tested with a window of ROCm releases. What must fit is the driver and the user space in use: the
-    installed
-    ROCm's and, for PyTorch, the wheel's own (rules.md 31). The inbox driver has no such number and is not judged by it."""
+    installed ROCm's and, for PyTorch, the wheel's own (rules.md 31). The inbox driver has no such number and is not judged by
+    it."""
     driver = facts.driver_release
     if not driver:
         raise NotApplicable("the kernel's own driver has no release number to compare")
@@ -262,8 +258,7 @@ def driver_window(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
 )
 def triton(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """triton, pytorch-triton-rocm (to torch 2.9) and triton-rocm (from 2.10) own the same import folder: whichever came last
-    overwrote
-    the other. AMD's own builds want plain triton (rules.md 36). What the wheel requires in its metadata decides."""
+    overwrote the other. AMD's own builds want plain triton (rules.md 36). What the wheel requires in its metadata decides."""
     env, torch = rocm_torch(facts)
     wanted = _required_triton(env)
     if wanted is None:

@@ -30,8 +30,7 @@ def _discrete(facts: Facts) -> int:
 )
 def iommu(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """With an IOMMU in translated mode, peer-to-peer between GPUs is slow and known to hang (RCCL, vLLM with two GPUs).
-    iommu=pt on the
-    command line passes DMA through. One GPU has no peer."""
+    iommu=pt on the command line passes DMA through. One GPU has no peer."""
     if _discrete(facts) < 2:
         raise NotApplicable("fewer than two discrete GPUs")
     cmdline = facts.cmdline
