@@ -49,9 +49,7 @@ def relations(text: str) -> tuple[tuple[Relation, ...], ...]:
     """A Depends field: all of the outer tuple must hold, each by any of its alternatives. Architectures and build profiles
     are dropped, and so is what is no relation.
 
-    >>> [[str(r) for r in group] for group in relations("a (>= 1) | b:any, c")]
-    [['a (>= 1)', 'b'], ['c']]
-    """
+    >>> [[str(r) for r in group] for group in relations("a (>= 1) | b:any, c")] [['a (>= 1)', 'b'], ['c']]"""
     groups = []
     for clause in text.split(","):
         matches = (_RELATION.match(part) for part in clause.split("|"))

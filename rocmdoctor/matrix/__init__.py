@@ -1,10 +1,8 @@
 """Typed view of compat_matrix.yaml. Answers are supported, deprecated, unsupported or unknown, with the row that says so.
 
-    matrix = load_matrix()
-    matrix.gpu("6.2.4", "gfx1100", os_id="ubuntu", os_version="22.04").verdict
+matrix = load_matrix() matrix.gpu("6.2.4", "gfx1100", os_id="ubuntu", os_version="22.04").verdict
 
-Nothing outside this package indexes the file.
-"""
+Nothing outside this package indexes the file."""
 
 from __future__ import annotations
 
