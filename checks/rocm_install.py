@@ -82,8 +82,8 @@ def libraries(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
 
 @check("rocm_install.link", title="/opt/rocm leads to an installed ROCm")
 def link(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """/opt/rocm is a link to the active release (by alternatives). After a removal it can lead nowhere: PATH, ld.so.conf.d and build
-    systems that name /opt/rocm then find nothing, though another release may be installed."""
+    """/opt/rocm is a link to the active release (by alternatives). After a removal it can lead nowhere: PATH, ld.so.conf.d and
+    build systems that name /opt/rocm then find nothing, though another release may be installed."""
     target = facts.rocm.link
     if target is None or facts.host.resolve("/opt/rocm") is not None:
         return

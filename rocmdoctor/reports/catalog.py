@@ -17,7 +17,8 @@ def listing(checks: Sequence[Check], width: int = 80) -> str:
     lines: list[str] = []
     column = min(max((len(c.id) for c in checks), default=0) + 2, 40)
     for check in checks:
-        lines += wrap(printable(check.title) + (" (only with --deep)" if check.deep else ""), width, " " * column, f"{printable(check.id):<{column}}")
+        title = printable(check.title) + (" (only with --deep)" if check.deep else "")
+        lines += wrap(title, width, " " * column, f"{printable(check.id):<{column}}")
     return "".join(f"{line}\n" for line in lines)
 
 

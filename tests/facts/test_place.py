@@ -136,7 +136,7 @@ def test_wsl_wins_over_a_container_in_it() -> None:
 
 def test_nothing_can_be_read() -> None:
     found = ask(unknown=["/proc/**", "/sys/**", "/dev/**", "/run/**", "/.dockerenv", "/.singularity.d/**"])
-    assert found == place.Place("bare-metal")
+    assert found == place.Place("bare-metal", has_dxg=None)
 
 
 @given(st.text(max_size=200))
