@@ -22,12 +22,14 @@ _FRAME_BUFFER_HEAPS = (1, 2)
 
 
 class KfdLink(NamedTuple):
-    """A directed link to node `to`; `type` 2 is PCIe, 11 is xGMI; `weight` as the kernel gives it."""
+    """A directed link to node `to`; `type` 2 is PCIe, 11 is xGMI; `weight` as the kernel gives it. `bandwidth`: max_bandwidth in
+    MB/s, 0 where the kernel does not tell."""
 
     to: int
     type: int
     weight: int
     p2p: bool = False
+    bandwidth: int = 0
 
 
 class KfdNode(NamedTuple):
@@ -167,7 +169,8 @@ def _links(host: Host, folder: str, values: dict[str, int]) -> tuple[KfdLink, ..
         for link in _numbered(host, f"{folder}/{kind}"):
             found = _properties(host, link)
             if "node_to" in found:
-                links.append(KfdLink(found["node_to"], found.get("type", 0), found.get("weight", 0), kind == "p2p_links"))
+                width = found.get("max_bandwidth", 0)
+                links.append(KfdLink(found["node_to"], found.get("type", 0), found.get("weight", 0), kind == "p2p_links", width))
     return tuple(links)
 
 

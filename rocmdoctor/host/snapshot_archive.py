@@ -42,7 +42,7 @@ class _Gzip:
         self._total = 0
         self._ahead = b""
         self._at = 0
-        """Decompressed and not yet handed out: `_ahead` from `_at` on. Most members are smaller than one call of zlib is worth."""
+        """Decompressed and not yet handed out: `_ahead` from `_at` on. Most members are smaller than a call of zlib is worth."""
 
     def _more(self, limit: int) -> bytes:
         """Some bytes, at most `limit` (not 0), or b"" at the end of the archive."""
