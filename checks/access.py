@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from rocmdoctor.checks import remedies
 from rocmdoctor.checks.remedies import recheck
-from rocmdoctor.engine import check
+from rocmdoctor.checks.rocm_install import computes_elsewhere
+from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts
 from rocmdoctor.facts.access import DeviceNode
 from rocmdoctor.matrix import Matrix
@@ -21,7 +22,7 @@ OVERFLOW_GID = 65534
 @check(
     "permissions.kfd-access",
     title="The user can open /dev/kfd",
-    after=["kfd_node.opens", "kfd_node.present", "container.devices"],
+    after=["kfd_node.opens", "kfd_node.present", "container.devices", "container.nodes-open"],
     places=("bare-metal", "vm", "container"),
     docs=[remedies.ROCM_PREREQUISITES],
 )
@@ -31,6 +32,8 @@ def kfd_access(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     kfd = facts.access.kfd
     if not kfd.exists or kfd.open != "EACCES":
         return
+    if computes_elsewhere(facts):
+        raise NotApplicable("an NVIDIA GPU is here, no ROCm, and the AMD GPU is only the processor's own graphics")
     yield _denied(facts, [kfd, *(n for n in facts.access.render if n.open == "EACCES")])
 
 
@@ -45,7 +48,7 @@ def render_access(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """Opens each /dev/dri/renderD* that belongs to an AMD GPU read-write as the asked user. ROCm needs it beside /dev/kfd."""
     minors = {n.render_minor for g in facts.gpus for n in g.kfd if n.render_minor}
     denied = [n for n in facts.access.render if n.open == "EACCES" and (not minors or n.minor in minors)]
-    if denied:
+    if denied and not computes_elsewhere(facts):
         yield _denied(facts, denied)
 
 
@@ -58,6 +61,8 @@ def _denied(facts: Facts, nodes: list[DeviceNode]) -> Finding:
     )
     groups = sorted({n.group for n in nodes if n.group and n.gid and n.mode & 0o060 == 0o060})
     gids = sorted({n.gid for n in nodes if n.gid and n.mode & 0o060 == 0o060})
+    if not (first.gid and first.group_may):  # the first of them is root's alone: groups of the others do not help
+        groups, gids = [], []
     if facts.place.kind == "container":
         return Finding(
             Status.FAIL, f"{user.name} cannot open {first.path} in this container", *_container(facts, first, gids, evidence)
@@ -144,18 +149,58 @@ def _container(
                 Fix("Or run the container rootful (sudo podman run ... or docker)", needs=("root",)),
             ),
         )
-    gid = gids[0] if gids else node.gid
-    options = tuple(part for g in (gids or [gid]) for part in ("--group-add", str(g)))
-    return (
-        f"The nodes belong to gid {gid} of the host{'' if node.group else ', which has no name in here'}; the process is "
-        "not in it. "
-        "Changing groups inside the image does not help: the number must match the host's.",
-        evidence,
-        (
-            Fix(
-                f"Start the container with --group-add {gid}, the numeric group of the host's nodes",
-                (("docker", "run", "--device=/dev/kfd", "--device=/dev/dri", *options, "IMAGE"),),
-                verify=VERIFY,
+    if not gids:
+        return (
+            "By its mode the node belongs to root alone, here and on the host: no --group-add can help.",
+            evidence,
+            (
+                Fix(
+                    "On the host, give the node to the render group by a udev rule (/etc/udev/rules.d/70-kfd.rules: "
+                    f"{UDEV_RULE}), then start the container again with --group-add and that group's number",
+                    (("udevadm", "control", "--reload-rules"), ("udevadm", "trigger", "--name-match=kfd")),
+                    needs=("root",),
+                    verify=VERIFY,
+                ),
             ),
-        ),
+        )
+    return (
+        f"The nodes belong to gid {gids[0]} of the host{'' if node.group else ', which has no name in here'}; the process is "
+        "not in it. "
+        "What counts is the number: it must be the host's.",
+        evidence,
+        (_into_the_group(facts, node, gids),),
+    )
+
+
+def _into_the_group(facts: Facts, node: DeviceNode, gids: list[int]) -> Fix:
+    """How a process in a container of this kind gets into the nodes' group."""
+    engine = facts.place.container
+    numbers = " and ".join(map(str, gids))
+    if engine == "kubernetes":
+        return Fix(
+            f"Add the group's number to the pod: securityContext: supplementalGroups: [{', '.join(map(str, gids))}] (the group-add "
+            "of Kubernetes)",
+            verify=VERIFY,
+        )
+    if engine in ("lxc", "systemd-nspawn"):
+        return Fix(
+            f"Give the device entries a gid that {facts.user.name} is in (Proxmox: dev0: /dev/kfd,gid=N), or put {facts.user.name} "
+            f"into a group of the number {numbers} inside the container, and log in again",
+            (("usermod", "-a", "-G", node.group, facts.user.name),) if node.group else (),
+            needs=("root", "relogin"),
+            verify=VERIFY,
+        )
+    if engine == "apptainer":
+        return Fix(
+            f"The process is the host's user in here: on the host, add {facts.user.name} to the group {numbers}, and log in again",
+            (("usermod", "-a", "-G", numbers.split(" ")[0], facts.user.name),),
+            needs=("root", "relogin"),
+            verify=VERIFY,
+        )
+    program = "podman" if engine == "podman" else "docker"
+    options = tuple(part for g in gids for part in ("--group-add", str(g)))
+    return Fix(
+        f"Start the container with --group-add {gids[0]}, the numeric group of the host's nodes (compose: group_add)",
+        ((program, "run", "--device=/dev/kfd", "--device=/dev/dri", *options, "IMAGE"),),
+        verify=VERIFY,
     )

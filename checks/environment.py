@@ -32,8 +32,8 @@ def _unset(variable: str, title: str) -> Fix:
 )
 def override_valid(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """The variable must read major.minor.stepping in decimal (10.3.0). Set to the empty string it hides every GPU on many
-    releases,
-    which happens in compose files and Kubernetes manifests (ROCR-Runtime #354); in any other form nothing starts."""
+    releases, which happens in compose files and Kubernetes manifests (ROCR-Runtime #354); in any other form nothing
+    starts."""
     for override in facts.environment.overrides:
         name = override.variable
         where, lines = _where_set(facts, name)
@@ -75,22 +75,45 @@ def _right_value(facts: Facts, matrix: Matrix) -> str:
     docs=[remedies.ENVIRONMENT],
 )
 def override_fits(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """Compares the override with each GPU's real target from KFD. Inside gfx103x, 10.3.0 is right where the build lacks the
-    target; small
-    RDNA3 parts with 11.0.0 can hang; gfx12 with anything and any change of the major number is harmful; one global value hits
-    every
-    GPU of a mixed machine; a value equal to the real target is a left-over (rules.md 25, 26)."""
+    """Compares the override with the real target of each GPU that the visibility variables leave. Inside gfx103x, 10.3.0 is
+    right where the build lacks the target; small RDNA3 parts with 11.0.0 can hang; gfx12 with anything and any change of the
+    major number is harmful; one global value hits every GPU of a mixed machine; a value equal to the real target is a
+    left-over (rules.md 25, 26)."""
     if not facts.environment.overrides:
         return
-    mixed = len({g.gfx for g in facts.gpus if g.gfx}) > 1
+    gpus = in_sight(facts)
+    mixed = len({g.gfx for g in gpus if g.gfx}) > 1
     built = _built_gfx(facts)
-    for gpu in facts.gpus:
+    needed = any(_helps(facts, matrix, g, built) for g in gpus)
+    for gpu in gpus:
         override = facts.environment.override_for(gpu.kfd_node)
         if override is not None and override.gfx and gpu.gfx:
-            yield from _judge_override(facts, matrix, gpu, override, mixed, gpu.gfx in built)
+            yield from _judge_override(facts, matrix, gpu, override, mixed, gpu.gfx in built, needed)
 
 
-def _judge_override(facts: Facts, matrix: Matrix, gpu: Gpu, override: Override, mixed: bool, native: bool) -> Iterator[Finding]:
+def in_sight(facts: Facts) -> tuple[Gpu, ...]:
+    """The GPUs that the visibility variables leave to programs; all of them where they leave none, or KFD's order is unknown."""
+    nodes = known(lambda: facts.kfd.gpus, ())
+    masks = facts.environment.visibility
+    if not nodes or not masks.masks:
+        return facts.gpus
+    left = {nodes[i].id for i in masks.left(len(nodes)) if i < len(nodes)}
+    seen = tuple(g for g in facts.gpus if not g.kfd or any(n.id in left for n in g.kfd))
+    return seen if any(g.kfd for g in seen) else facts.gpus
+
+
+def _helps(facts: Facts, matrix: Matrix, gpu: Gpu, built: frozenset[str]) -> bool:
+    """The global override is what this GPU needs: the build has no code for it, and it is right (or at least usual) there."""
+    override = facts.environment.override_for(gpu.kfd_node)
+    if override is None or override.node is not None or not override.gfx or not gpu.gfx or gpu.gfx in built:
+        return False
+    rule = matrix.override(gpu.gfx, override.value, rocm=known(lambda: facts.rocm_version, None))
+    return rule.verdict == "ok"
+
+
+def _judge_override(
+    facts: Facts, matrix: Matrix, gpu: Gpu, override: Override, mixed: bool, native: bool, needed: bool
+) -> Iterator[Finding]:
     setting = f"{override.variable}={override.value}"
     where, lines = _where_set(facts, override.variable)
     rule = matrix.override(gpu.gfx or "", override.value, rocm=known(lambda: facts.rocm_version, None))
@@ -111,12 +134,17 @@ def _judge_override(facts: Facts, matrix: Matrix, gpu: Gpu, override: Override, 
         else ()
     )
     if rule.verdict in ("harmful", "wrong"):
+        unset = _unset(override.variable, f"Unset {override.variable}{where}")
+        # Another GPU lives by this value: then the one that it harms is to be left out of it, and the machine is not broken.
+        kept = needed and one_for_all
         yield Finding(
-            Status.FAIL,
+            Status.WARN if kept else Status.FAIL,
             f"{setting} makes the {gpu.label} ({gpu.gfx}) look like {override.gfx}",
-            rule.reason + (" One global value hits every GPU of this machine." if one_for_all else ""),
+            rule.reason
+            + (" One global value hits every GPU of this machine." if one_for_all else "")
+            + (" Another GPU here needs it." if kept else ""),
             evidence,
-            (_unset(override.variable, f"Unset {override.variable}{where}"), *per_gpu),
+            per_gpu if kept else (unset, *per_gpu),
         )
     elif rule.verdict == "noop":
         if not mixed:
@@ -170,10 +198,9 @@ def acts_as(facts: Facts, matrix: Matrix, gpu: Gpu) -> str | None:
     docs=[remedies.ENVIRONMENT],
 )
 def gpus_left(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """ROCR_VISIBLE_DEVICES acts first, HIP_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES count what it left, GPU_DEVICE_ORDINAL what
-    those
-    left. The empty string hides all, an index out of range hides from there on (rules.md 27). Schedulers set several on
-    purpose."""
+    """ROCR_VISIBLE_DEVICES acts first, HIP_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES count what it left, GPU_DEVICE_ORDINAL
+    what those left. The empty string hides all, an index out of range hides from there on (rules.md 27). Schedulers set
+    several on purpose."""
     visibility = facts.environment.visibility
     if not visibility.masks:
         return
@@ -208,9 +235,8 @@ def gpus_left(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
 @check("ld_path.wheel", title="LD_LIBRARY_PATH does not mix ROCm releases into PyTorch", after=["torch_build.rocm"])
 def wheel_libraries(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """A ROCm wheel brings its own libraries. A folder of another ROCm release in LD_LIBRARY_PATH beats the RUNPATH of older
-    wheels and is
-    found first by libraries that are opened by name in newer ones. Judged by what would be loaded, not by presence (rules.md
-    28)."""
+    wheels and is found first by libraries that are opened by name in newer ones. Judged by what would be loaded, not by
+    presence (rules.md 28)."""
     env = facts.torch_env
     torch = env.torch if env else None
     if torch is None or torch.build != "rocm" or torch.layout not in ("bundled", "rocm-sdk") or not torch.rocm_release:
@@ -245,9 +271,8 @@ def wheel_libraries(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
 
 @check("ld_path.symbols", title="The loader finds libraries that fit each other", needs_gpu=False)
 def symbols(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """A "symbol lookup error" of rocminfo names the library that is too old. The usual one is the distribution's libdrm_amdgpu
-    where ROCm
-    wants AMD's newer package of it (legacy-rocm-build issues on amdgpu_va_get_start_addr)."""
+    """A "symbol lookup error" of rocminfo names the library that is too old. The usual one is the distribution's
+    libdrm_amdgpu where ROCm wants AMD's newer package of it (legacy-rocm-build issues on amdgpu_va_get_start_addr)."""
     info = facts.rocminfo
     if info.error not in ("symbol-missing", "library-missing"):
         return

@@ -13,12 +13,13 @@ from rocmdoctor.results import Evidence, Finding, Fix, Status
 HARDWARE = "|".join(
     (
         r"uncorrectable hardware errors? ?(\(|detected)",
-        r"poison.*(consumption|creation)",
-        r"fell off the bus",
-        r"PCIe Bus Error: severity=(Fatal|Uncorrected)",
-        r"RAS.*(uncorrectable|fatal)",
+        r"(amdgpu|kfd).*poison.*(consumption|creation)",
+        r"(amdgpu|kfd).*(fell|fallen) off the bus",
+        r"amdgpu .*PCIe Bus Error: severity=(Fatal|Uncorrect)",
+        r"(amdgpu|\[drm).*RAS.*(uncorrectable|fatal)",
     )
 )
+"""Lines of the GPU's own driver: a disk or a network card has PCIe errors too, and memory of the host has poison."""
 WEDGED = "|".join(
     (
         r"GPU reset\(\d+\) failed",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rocmdoctor.checks import remedies
 from rocmdoctor.checks.binding import ON_A_KERNEL
 from rocmdoctor.checks.remedies import log_evidence, recheck
 from rocmdoctor.engine import check
-from rocmdoctor.facts import Facts
+from rocmdoctor.facts import Facts, known
+from rocmdoctor.facts.access import DeviceNode
 from rocmdoctor.matrix import Matrix
 from rocmdoctor.results import Evidence, Finding, Fix, Status
 
@@ -56,8 +56,8 @@ def present(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         return
     for gpu in missing:
         target = matrix.gfx(gpu.gfx) if gpu.gfx else None
-        if target is None and any(g.kfd for g in bound):
-            continue  # an old display card beside a compute GPU
+        if (target is None or gpu.klass == "apu") and any(g.kfd for g in bound):
+            continue  # an old display card, or the processor's own graphics, beside a compute GPU
         yield Finding(
             Status.FAIL,
             f"KFD has no node for the {gpu.label} at {gpu.pci_address}",
@@ -84,93 +84,43 @@ def _refusals(facts: Facts) -> tuple[Evidence, ...]:
 @check(
     "kfd_node.opens",
     title="/dev/kfd opens",
-    after=["kfd_node.present", "container.devices", "dkms.running-kernel"],
-    places=("bare-metal", "vm", "container"),
+    after=["kfd_node.present", "dkms.running-kernel"],
+    places=ON_A_KERNEL,
 )
 def opens(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
-    """Opens /dev/kfd as the asked user and looks at the errno. EACCES is a matter of permission and judged there; EPERM is a
-    device
-    cgroup; EINVAL, ENOMEM and ENXIO with good modes are the driver, the container or the GPU (rules.md 22). Reading the node
-    gives
-    EINVAL on healthy hosts, so it is never read (rules.md 24)."""
-    kfd = facts.access.kfd
-    if not kfd.exists or kfd.open in ("ok", "EACCES", None):
+    """Opens /dev/kfd and the render nodes as the asked user and looks at the errno. EACCES is a matter of permission and judged
+    there; EPERM is a device policy; EINVAL, ENOMEM and ENXIO with good modes are the driver or the GPU (rules.md 22). Reading
+    /dev/kfd gives EINVAL on healthy hosts, so it is never read (rules.md 24). In containers container.nodes-open judges."""
+    nodes = refused_nodes(facts)
+    if not nodes:
         return
-    container = facts.place.kind == "container"
-    evidence: tuple[Evidence, ...] = (Evidence("/dev/kfd", kfd.described),)
-    fixes: tuple[Fix, ...]
-    title = f"Opening /dev/kfd fails with {kfd.open}, which is not a matter of groups or modes"
-    if kfd.open == "EPERM":
+    first = nodes[0]
+    evidence = tuple(Evidence(n.path, n.described) for n in nodes[:3])
+    if first.open == "EPERM":
         detail = (
-            "The mode allows it and the kernel refuses it: a device cgroup does not list the node."
-            if container
-            else "The mode allows it and the kernel refuses it: a device policy (cgroup, systemd unit with DevicePolicy) or "
+            "The mode allows it and the kernel refuses it: a device policy (cgroup, systemd unit with DevicePolicy) or "
             "the driver's own state."
         )
-        fixes = (
-            (
-                Fix(
-                    "Start the container with --device=/dev/kfd and --device=/dev/dri, which also allows them in the "
-                    "device cgroup (Kubernetes: request amd.com/gpu)",
-                    (
-                        (
-                            "docker",
-                            "run",
-                            "--device=/dev/kfd",
-                            "--device=/dev/dri",
-                            "--security-opt",
-                            "seccomp=unconfined",
-                            "IMAGE",
-                        ),
-                    ),
-                ),
-            )
-            if container
-            else (
-                Fix(
-                    "Look at the unit's DevicePolicy and DeviceAllow, and reload the driver by a reboot", needs=("root", "reboot")
-                ),
-            )
-        )
-    elif container:
-        detail = (
-            "The node in this container is not the driver's: a wrong device number, a user namespace or nested container "
-            "that KFD refuses, or a driver on the host that is in a bad state."
-        )
-        fixes = (
-            Fix(
-                "Compare the device number inside with the host's (`stat -c %t:%T /dev/kfd` on both) and pass the host's "
-                "own node in with --device=/dev/kfd (LXC: lxc.cgroup2.devices.allow and a bind mount)"
-            ),
-            Fix(
-                "Try the same open on the host and in a privileged, not nested container: if it fails there too, the "
-                "host's driver is the cause"
-            ),
+        fix = Fix("Look at the unit's DevicePolicy and DeviceAllow, and reload the driver by a reboot", needs=("root", "reboot"))
+    elif "noexec" in facts.dev_mount_options:
+        evidence += (Evidence("/proc/mounts", f"/dev mounted with {facts.dev_mount_options}"),)
+        detail = "/dev is mounted noexec, and the run time maps doorbells executable through this node."
+        fix = Fix(
+            "Mount /dev with exec again",
+            (("mount", "-o", "remount,exec", "/dev"),),
+            needs=("root",),
+            verify=recheck("kfd_node.*"),
         )
     else:
-        noexec = "noexec" in facts.dev_mount_options
-        if noexec:
-            evidence += (Evidence("/proc/mounts", f"/dev mounted with {facts.dev_mount_options}"),)
-        detail = (
-            "/dev is mounted noexec, and the run time maps doorbells executable through this node."
-            if noexec
-            else "The driver itself refuses: an unsupported GPU, no memory for a KFD process, or a driver in a bad state."
-        )
-        fixes = (
-            (
-                Fix(
-                    "Mount /dev with exec again",
-                    (("mount", "-o", "remount,exec", "/dev"),),
-                    needs=("root",),
-                    verify=recheck("kfd_node.*"),
-                ),
-            )
-            if noexec
-            else (
-                Fix(
-                    "Reboot to reset the driver; if it stays so, read the kfd and amdgpu lines of the kernel log",
-                    needs=("reboot",),
-                ),
-            )
-        )
-    yield Finding(Status.FAIL, title, detail, evidence, fixes, (remedies.CONTAINERS,) if container else ())
+        detail = "The driver itself refuses: an unsupported GPU, no memory for a KFD process, or a driver in a bad state."
+        fix = Fix("Reboot to reset the driver; if it stays so, read the kfd and amdgpu lines of the kernel log", needs=("reboot",))
+    yield Finding(
+        Status.FAIL, f"Opening {first.path} fails with {first.open}, which is not a matter of groups or modes", detail, evidence, (fix,)
+    )
+
+
+def refused_nodes(facts: Facts) -> list[DeviceNode]:
+    """/dev/kfd and the AMD GPUs' render nodes that do not open, for a reason other than permission; /dev/kfd first."""
+    minors = {n.render_minor for n in known(lambda: facts.kfd.gpus, ()) if n.render_minor}
+    nodes = [facts.access.kfd, *(n for n in facts.access.render if not minors or n.minor in minors)]
+    return [n for n in nodes if n.exists and n.open not in ("ok", "EACCES", "ENOENT", None)]

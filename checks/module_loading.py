@@ -59,7 +59,7 @@ def not_blacklisted(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     A blacklist is a cause only when the module is not loaded: AMD itself documents it for some MI300X servers, which load the
     driver later on purpose (rules.md 14).
     """
-    if facts.amdgpu.loaded:
+    if facts.amdgpu.loaded or all(g.driver in GIVEN_AWAY for g in facts.gpus if g.pci):
         return
     hard = "amdgpu" in ",".join(facts.cmdline.all("module_blacklist")).split(",")
     evidence: list[Evidence] = []

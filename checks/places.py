@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rocmdoctor.checks import remedies
+from rocmdoctor.checks.kfd_node import refused_nodes
 from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
@@ -91,6 +92,71 @@ def devices(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 ),
             ),
         )
+
+
+@check(
+    "container.nodes-open",
+    title="The device nodes that were passed into the container open",
+    after=["container.devices"],
+    places=("container",),
+    docs=[remedies.CONTAINERS],
+)
+def nodes_open(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
+    """Opens /dev/kfd and the render nodes as the asked user and looks at the errno. EPERM is a device cgroup that does not list
+    the node (an LXC without its device line, a Kubernetes volume without the device plug-in); EINVAL, ENXIO and ENOMEM are a
+    wrong device number, a user namespace that KFD refuses, or the host's driver. EACCES is a matter of permission, and judged
+    there (rules.md 21, 22)."""
+    nodes = refused_nodes(facts)
+    if not nodes:
+        return
+    first = nodes[0]
+    engine = facts.place.container
+    numbers = " and ".join(dict.fromkeys(f"c {n.major}:*" for n in nodes if n.major is not None))
+    lines = (("lxc.cgroup2.devices.allow" + (f" for {numbers}" if numbers else ""))) + ", and a mount entry each"
+    if first.open == "EPERM":
+        detail = "The mode allows it and the kernel refuses it: the container's device cgroup does not list the node."
+        fixes = (
+            Fix(f"In the host's configuration of this container, allow the devices ({lines}; Proxmox: a dev entry each)")
+            if engine == "lxc"
+            else Fix(
+                "Request the GPU from the device plug-in (resources: limits: amd.com/gpu: 1); a hostPath volume of the node does "
+                "not open the device cgroup"
+            )
+            if engine == "kubernetes"
+            else Fix(
+                "Start the container with --device=/dev/kfd and --device=/dev/dri, which also allows them in the device cgroup; "
+                "a volume (-v) does not",
+                (
+                    (
+                        "podman" if engine == "podman" else "docker",
+                        *("run", "--device=/dev/kfd", "--device=/dev/dri", "--security-opt", "seccomp=unconfined", "IMAGE"),
+                    ),
+                ),
+                verify=recheck("container.*"),
+            ),
+        )
+    else:
+        detail = (
+            "The node in this container is not the driver's: a wrong device number, a user namespace or nested container "
+            "that KFD refuses, or a driver on the host that is in a bad state."
+        )
+        fixes = (
+            Fix(
+                f"Compare the device number inside with the host's (`stat -c %t:%T {first.path}` on both) and pass the host's "
+                f"own node in with --device={first.path} (LXC: {lines})"
+            ),
+            Fix(
+                "Try the same open on the host and in a privileged, not nested container: if it fails there too, the "
+                "host's driver is the cause"
+            ),
+        )
+    yield Finding(
+        Status.FAIL,
+        f"Opening {first.path} fails with {first.open}, which is not a matter of groups or modes",
+        detail,
+        tuple(Evidence(n.path, n.described) for n in nodes[:3]),
+        fixes,
+    )
 
 
 @check("wsl.runtime", title="WSL has a ROCm run time that uses DirectX", places=("wsl",), needs_gpu=False, docs=[WSL_DOCS])

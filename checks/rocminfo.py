@@ -25,6 +25,7 @@ EXPLAINED = ("not-loaded", "kfd-missing", "permission", "kfd-open")
         "permissions.kfd-access",
         "permissions.render-access",
         "container.devices",
+        "container.nodes-open",
         "wsl.runtime",
         "wsl.loader-cache",
         "rocm_install.libraries",

@@ -113,6 +113,13 @@ class Visibility(NamedTuple):
             left = chosen
         return Visible(len(left), None, tuple(cut))
 
+    def left(self, total: int, uuids: Sequence[str] = ()) -> frozenset[int]:
+        """Which of `total` GPUs (in the run time's order, from 0) remain; all of them where a UUID cannot be looked up."""
+        remain = list(range(total))
+        for mask in self.masks:
+            remain, _ = _choose(mask, remain, uuids)
+        return frozenset(range(total)) if any(g < 0 for g in remain) else frozenset(remain)
+
     def visible_count(self, total_gpus: int) -> tuple[int, str | None]:
         """(GPUs that remain, the variable that leaves none or None)."""
         seen = self.visible(total_gpus)
