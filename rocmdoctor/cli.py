@@ -30,6 +30,7 @@ WRONG_INPUT = (
     ("rocmdoctor.host", "HostError"),
     ("rocmdoctor.matrix", "MatrixError"),
     ("rocmdoctor.baseline", "BaselineError"),
+    ("rocmdoctor.fleet", "FleetError"),
 )
 """Errors of the layers that mean wrong usage. They are looked up among what is loaded: what was raised is."""
 
@@ -39,16 +40,20 @@ class WrongUsage(Exception):
 
 
 class Commands(TyperGroup):
-    """`matrix` is mounted when it is asked for: its module loads the YAML reader, which `check --format json` may not need."""
+    """`matrix` and `fleet` are mounted when they are asked for: `check` does not pay for their modules and options."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return [*super().list_commands(ctx), "matrix"]
+        return [*super().list_commands(ctx), "fleet", "matrix"]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name == "matrix":
             from rocmdoctor.matrix.commands import app as matrix_app
 
             return typer.main.get_command(matrix_app)
+        if cmd_name == "fleet":
+            from rocmdoctor.fleet.commands import app as fleet_app
+
+            return typer.main.get_command(fleet_app)
         return super().get_command(ctx, cmd_name)
 
 
@@ -283,6 +288,43 @@ def stack(
         from rocmdoctor.reports import stack_text
 
         emit(stack_text.render(seen, verbose=verbose, color=colors(no_color), width=width()))
+    return OK
+
+
+@app.command()
+def topology(
+    snapshot: Annotated[str | None, typer.Option(metavar="PATH", help="Draw a recorded host: a folder or a .tar.gz.")] = None,
+    root: Annotated[str | None, typer.Option(metavar="DIR", help="Draw the system installed under DIR.")] = None,
+    matrix: Annotated[str | None, typer.Option(metavar="FILE", help="Use this compatibility matrix.")] = None,
+    format: Annotated[Literal["text", "svg", "json"], typer.Option("--format", help="Form of the output.")] = "text",
+    no_color: Annotated[bool, typer.Option("--no-color", help="No colours (also NO_COLOR).")] = False,
+) -> int:
+    """How the GPUs are joined: xGMI, PCIe and NUMA nodes."""
+    host = _host(snapshot, root, None)
+    from rocmdoctor.facts import Facts
+    from rocmdoctor.matrix import load_matrix
+    from rocmdoctor.reports import topology as drawn
+    from rocmdoctor.topology import gather
+
+    emit(drawn.render(format, gather(Facts(host, load_matrix(matrix))), color=colors(no_color), width=width()))
+    return OK
+
+
+@app.command()
+def facts(
+    snapshot: Annotated[str | None, typer.Option(metavar="PATH", help="Facts of a recorded host: a folder or a .tar.gz.")] = None,
+    root: Annotated[str | None, typer.Option(metavar="DIR", help="Facts of the system installed under DIR.")] = None,
+    user: Annotated[str | None, typer.Option(metavar="NAME", help="Judge the access of this user.")] = None,
+    python: Annotated[str | None, typer.Option(metavar="PATH", help="Judge this interpreter or environment.")] = None,
+    matrix: Annotated[str | None, typer.Option(metavar="FILE", help="Use this compatibility matrix.")] = None,
+) -> int:
+    """Local facts for Ansible, as JSON. A broken host is no failure of this command: the exit status is 0."""
+    host = _host(snapshot, root, user)
+    from rocmdoctor.examination import examine
+    from rocmdoctor.matrix import load_matrix
+    from rocmdoctor.reports import local_facts
+
+    emit(local_facts.render(examine(host, load_matrix(matrix), python=python)))
     return OK
 
 

@@ -32,9 +32,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "examination": {"host", "facts", "matrix", "engine"},
     "stack": {"host", "facts", "matrix", "engine", "examination"},
     "diagnosis": {"host", "matrix", "engine", "examination"},
-    "reports": {"host", "engine", "stack", "diagnosis"},  # of the host the redaction
+    "topology": {"host", "facts"},
+    "fleet": {"host", "facts", "matrix", "engine", "examination", "stack", "topology"},
+    "reports": {"host", "engine", "stack", "diagnosis", "topology", "fleet"},  # of the host the redaction
     "plan": {"host", "facts", "matrix"},
     "matrix.commands": {"matrix", "reports"},
+    "fleet.commands": {"fleet", "reports", "terminal"},
     "terminal": {"reports"},
     "cli": {
         "diagnosis",
@@ -50,6 +53,9 @@ MAY_IMPORT: dict[str, set[str]] = {
         "stack",
         "reports",
         "plan",
+        "topology",
+        "fleet",
+        "fleet.commands",
     },
     "__main__": {"cli"},
 }
@@ -70,7 +76,7 @@ def layer(module: str) -> str:
     parts = module.split(".")[1:]
     if not parts:
         return "rocmdoctor"
-    return "matrix.commands" if parts[:2] == ["matrix", "commands"] else parts[0]
+    return ".".join(parts[:2]) if parts[1:2] == ["commands"] else parts[0]
 
 
 def dotted(path: Path) -> str:
