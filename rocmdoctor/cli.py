@@ -11,7 +11,8 @@ import os
 import re
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -39,22 +40,40 @@ class WrongUsage(Exception):
     """Options that exclude each other, or a value that no layer below would understand."""
 
 
-class Commands(TyperGroup):
-    """`matrix` and `fleet` are mounted when they are asked for: `check` does not pay for their modules and options."""
+_COMMANDS: dict[str, Callable[..., Any]] = {}
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        return [*super().list_commands(ctx), "fleet", "matrix"]
+
+def command(name: str | None = None) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Registers a command. Typer would build the parser of every command at every start; here it builds the one that is asked."""
+
+    def register(function: Callable[..., int]) -> Callable[..., int]:
+        _COMMANDS[name or function.__name__] = function
+        return function
+
+    return register
+
+
+_MODULES = {"fleet": "rocmdoctor.fleet.commands", "matrix": "rocmdoctor.matrix.commands"}
+"""Commands with modules of their own, which `check` does not pay for."""
+
+
+class Commands(TyperGroup):
+    """Builds a command when it is asked for; only the names are there from the start, for the help and for what was misspelt."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        names: dict[str, Any] = dict.fromkeys([*_COMMANDS, *_MODULES])
+        self.commands = names
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name == "matrix":
-            from rocmdoctor.matrix.commands import app as matrix_app
-
-            return typer.main.get_command(matrix_app)
-        if cmd_name == "fleet":
-            from rocmdoctor.fleet.commands import app as fleet_app
-
-            return typer.main.get_command(fleet_app)
-        return super().get_command(ctx, cmd_name)
+        if module := _MODULES.get(cmd_name):
+            return typer.main.get_command(import_module(module).app)
+        function = _COMMANDS.get(cmd_name)
+        if function is None:
+            return None
+        single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+        single.command(cmd_name)(function)
+        return typer.main.get_command(single)
 
 
 app = typer.Typer(
@@ -91,7 +110,7 @@ def _root(
         raise WrongUsage("which command? `rocmdoctor check` examines this host; `rocmdoctor --help` names the others")
 
 
-@app.command()
+@command()
 def check(
     snapshot: Annotated[str | None, typer.Option(metavar="PATH", help="Judge a recorded host: a folder or a .tar.gz.")] = None,
     root: Annotated[str | None, typer.Option(metavar="DIR", help="Judge the system installed under DIR.")] = None,
@@ -161,7 +180,7 @@ def check(
     return _status(report, fail_on)
 
 
-@app.command()
+@command()
 def snapshot(
     output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="A .tar.gz, or else a folder.")],
     root: Annotated[str | None, typer.Option(metavar="DIR", help="Record the system installed under DIR.")] = None,
@@ -186,7 +205,7 @@ def snapshot(
     return OK
 
 
-@app.command("list-checks")
+@command("list-checks")
 def list_checks(format: Annotated[CatalogFormat, typer.Option("--format", help="Form of the output.")] = "text") -> int:
     """Name every check, in the order in which they are judged."""
     from rocmdoctor.reports import catalog
@@ -203,7 +222,7 @@ def list_checks(format: Annotated[CatalogFormat, typer.Option("--format", help="
     return OK
 
 
-@app.command()
+@command()
 def explain(
     text: Annotated[
         list[str] | None,
@@ -263,7 +282,7 @@ def explain(
     return OK
 
 
-@app.command()
+@command()
 def stack(
     snapshot: Annotated[str | None, typer.Option(metavar="PATH", help="Show a recorded host: a folder or a .tar.gz.")] = None,
     root: Annotated[str | None, typer.Option(metavar="DIR", help="Show the system installed under DIR.")] = None,
@@ -291,7 +310,7 @@ def stack(
     return OK
 
 
-@app.command()
+@command()
 def topology(
     snapshot: Annotated[str | None, typer.Option(metavar="PATH", help="Draw a recorded host: a folder or a .tar.gz.")] = None,
     root: Annotated[str | None, typer.Option(metavar="DIR", help="Draw the system installed under DIR.")] = None,
@@ -310,7 +329,7 @@ def topology(
     return OK
 
 
-@app.command()
+@command()
 def facts(
     snapshot: Annotated[str | None, typer.Option(metavar="PATH", help="Facts of a recorded host: a folder or a .tar.gz.")] = None,
     root: Annotated[str | None, typer.Option(metavar="DIR", help="Facts of the system installed under DIR.")] = None,
@@ -328,7 +347,7 @@ def facts(
     return OK
 
 
-@app.command()
+@command()
 def version() -> int:
     """Print the version."""
     emit(f"rocmdoctor {__version__}\n")
