@@ -53,8 +53,13 @@ def command(name: str | None = None) -> Callable[[Callable[..., int]], Callable[
     return register
 
 
-_MODULES = {"fleet": "rocmdoctor.fleet.commands", "matrix": "rocmdoctor.matrix.commands"}
-"""Commands with modules of their own, which `check` does not pay for."""
+_MODULES = {
+    "fleet": "rocmdoctor.fleet.commands",
+    "matrix": "rocmdoctor.matrix.commands",
+    **dict.fromkeys(("install", "uninstall", "fix", "undo", "verify"), "rocmdoctor.plan.commands"),
+}
+"""Commands with modules of their own, which `check` does not pay for. A module has one command or group, its `app`, or `COMMANDS`
+by name."""
 
 
 class Commands(TyperGroup):
@@ -67,8 +72,12 @@ class Commands(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if module := _MODULES.get(cmd_name):
-            return typer.main.get_command(import_module(module).app)
-        function = _COMMANDS.get(cmd_name)
+            found = import_module(module)
+            if not hasattr(found, "COMMANDS"):
+                return typer.main.get_command(found.app)
+            function = found.COMMANDS[cmd_name]
+        else:
+            function = _COMMANDS.get(cmd_name)
         if function is None:
             return None
         single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)

@@ -34,8 +34,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "diagnosis": {"host", "matrix", "engine", "examination"},
     "topology": {"host", "facts"},
     "fleet": {"host", "facts", "matrix", "engine", "examination", "stack", "topology"},
-    "reports": {"host", "engine", "stack", "diagnosis", "topology", "fleet"},  # of the host the redaction
+    "reports": {"host", "engine", "facts", "stack", "diagnosis", "topology", "fleet", "plan"},  # of the host the redaction
     "plan": {"host", "facts", "matrix"},
+    "plan.commands": {"host", "facts", "matrix", "engine", "examination", "plan", "reports", "terminal"},
     "matrix.commands": {"matrix", "reports"},
     "fleet.commands": {"fleet", "reports", "terminal"},
     "terminal": {"reports"},
@@ -53,6 +54,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "stack",
         "reports",
         "plan",
+        "plan.commands",
         "topology",
         "fleet",
         "fleet.commands",
@@ -76,7 +78,10 @@ def layer(module: str) -> str:
     parts = module.split(".")[1:]
     if not parts:
         return "rocmdoctor"
-    return ".".join(parts[:2]) if parts[1:2] == ["commands"] else parts[0]
+    if parts[:2] == ["plan", "progress"]:  # what the commands say while they work
+        return "plan.commands"
+    whole = ".".join(parts[:2])
+    return whole if parts[1:2] == ["commands"] and whole in MAY_IMPORT else parts[0]
 
 
 def dotted(path: Path) -> str:

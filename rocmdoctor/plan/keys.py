@@ -32,10 +32,6 @@ class FetchKey(Step):
     trusted: tuple[str, ...] = ()
     ca: str = ""
 
-    @property
-    def commands(self) -> tuple[Argv, ...]:
-        return (("curl", "-fsSL", "-o", self.path, self.url),)
-
     def files(self, host: Host) -> tuple[FileChange, ...]:
         there = host.node(self.path) is not None
         return (FileChange(self.path, "" if there else None, "", f"key {self.fingerprint} from {self.url}"),)
@@ -75,7 +71,7 @@ class ImportKey(Step):
 
     @property
     def commands(self) -> tuple[Argv, ...]:
-        return (("curl", "-fsSL", "-o", self.path, self.url), ("rpm", "--import", self.path))
+        return (("rpm", "--import", self.path),)
 
     def files(self, host: Host) -> tuple[FileChange, ...]:
         there = host.node(self.path) is not None

@@ -54,6 +54,8 @@ class Step:
     title: str
     reason: str = ""
     needs: tuple[str, ...] = ("root",)
+    follows: tuple[str, ...] = field(default=(), kw_only=True)
+    """Ids of steps that undo this one's effect when they are done: a new driver makes the loaded one an old one."""
 
     @property
     def commands(self) -> tuple[Argv, ...]:
@@ -128,9 +130,13 @@ class Plan:
 
 
 def judged(steps: tuple[Step, ...], host: Host) -> dict[str, bool | None]:
-    """Per step id, whether it is done on this host; None where the host cannot tell."""
+    """Per step id, whether it is done on this host; None where the host cannot tell. What follows a step that is still to be done
+    is to be done after it, however it looks now."""
     found: dict[str, bool | None] = {}
     for step in steps:
+        if any(found.get(earlier) is False for earlier in step.follows):
+            found[step.id] = False
+            continue
         try:
             found[step.id] = step.is_done(host)
         except UnknownFact:

@@ -1,0 +1,204 @@
+"""Steps for repositories: keys, source files, the pin; what is there already is recognised and not doubled."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from rocmdoctor.facts import known
+from rocmdoctor.facts.repos import Repository
+from rocmdoctor.matrix.recipes import Recipe, RepoFile, SigningKey
+from rocmdoctor.plan import mirror
+from rocmdoctor.plan.draft import Draft
+from rocmdoctor.plan.files import RemoveFile, WriteFile
+from rocmdoctor.plan.keys import FetchKey, ImportKey
+from rocmdoctor.plan.programs import RunCommand
+
+_SECTION = re.compile(r"^\[([^\]]+)\]", re.M)
+PIN_PRIORITY = 600
+RPM_KEYS = "/etc/pki/rpm-gpg/RPM-GPG-KEY-"
+
+
+def plan(draft: Draft, recipe: Recipe, *, driver: bool) -> tuple[str, ...]:
+    """Add the steps. The answer are the ids (dnf, zypper) or addresses (apt) of AMD's repositories."""
+    files = [recipe.rocm_repo]
+    # up to 6.4 packages of ROCm need parts of the driver's repository (rocdecode wants its mesa, legacy-rocm-build #5963)
+    paired = recipe.line == "classic" and recipe.graphics_dir is None
+    if recipe.driver_repo is not None and (driver or paired):
+        files.append(recipe.driver_repo)
+    files = [mirror.file_at(draft, file) for file in files]
+    _extra(draft, recipe)
+    keys = [recipe.key]
+    if recipe.driver_repo is not None and len(files) > 1 and recipe.driver_key != recipe.key:
+        keys.append(recipe.driver_key)
+    for key in keys:
+        _key(draft, recipe, key)
+    _certificate(draft, recipe, files)
+    current = known(lambda: draft.facts.repos.amd, ())
+    if draft.options.side_by_side:
+        files = [_beside(file, current) if file.path == recipe.rocm_repo.path else file for file in files]
+    for file in files:
+        if not _adopted(draft, file, current):
+            name = file.path.rpartition("/")[2]
+            draft.steps.append(
+                WriteFile(
+                    f"repo-{name}",
+                    f"Write {file.path}",
+                    f"AMD's repository of ROCm {recipe.rocm}",
+                    path=file.path,
+                    text=file.text,
+                )
+            )
+    _others(draft, files, current)
+    _pin(draft, recipe)
+    ids = tuple(name for file in files for name in _SECTION.findall(file.text))
+    return ids or tuple(url for file in files for url in file.urls)
+
+
+def _key(draft: Draft, recipe: Recipe, key: SigningKey) -> None:
+    trusted = draft.matrix.signing_fingerprints
+    url, reason = mirror.at(draft, key.url), f"packages are signed with {key.fingerprint}"
+    needs, ca = ("root", "network"), draft.options.ca or ""
+    if recipe.package_manager == "apt":
+        title = f"Fetch AMD's signing key to {key.keyring}"
+        draft.steps.append(FetchKey(f"key-{key.name}", title, reason, needs, url, key.keyring, key.fingerprint, trusted, ca))
+    else:
+        path = f"{RPM_KEYS}{key.name}"
+        draft.steps.append(
+            ImportKey(f"key-{key.name}", "Import AMD's signing key", reason, needs, url, path, key.fingerprint, trusted, ca)
+        )
+
+
+def _certificate(draft: Draft, recipe: Recipe, files: Iterable[RepoFile]) -> None:
+    ca = draft.options.ca
+    if ca is None:
+        return
+    if recipe.package_manager == "apt":
+        hosts = sorted({match for file in files for match in re.findall(r"https://([^/:\s]+)", file.text)})
+        text = "".join(f'Acquire::https::{host}::CaInfo "{ca}";\n' for host in hosts)
+        path = "/etc/apt/apt.conf.d/95rocmdoctor-ca"
+        draft.steps.append(WriteFile("apt-ca", f"Write {path}", "the mirror's certificate authority", path=path, text=text))
+    elif recipe.package_manager == "zypper":
+        draft.note(f"zypper trusts the system's certificates only: {ca} must be among them (update-ca-certificates)")
+
+
+def _normal(url: str) -> str:
+    return url.rstrip("/").lower()
+
+
+def _suite(text: str, url: str) -> str | None:
+    """The suite behind an address in an apt file."""
+    found = re.search(rf"{re.escape(url)}\s+(\S+)", text)
+    return found[1] if found and not text.startswith("X-Repo") else None
+
+
+def _adopted(draft: Draft, file: RepoFile, current: tuple[Repository, ...]) -> bool:
+    """Whether other sources (amdgpu-install's own, or an administrator's) configure the same addresses properly."""
+    serving: list[Repository] = []
+    for url in file.urls:
+        suite = _suite(file.text, url)
+        found = next(
+            (
+                source
+                for source in current
+                if _normal(url) in map(_normal, source.uris)
+                and (suite is None or suite in source.suites)
+                and (source.kind != "apt" or source.signed_by)
+                and source.gpgcheck is not False
+            ),
+            None,
+        )
+        if found is None:
+            return False
+        serving.append(found)
+    if all(source.file == file.path for source in serving):
+        text = known(lambda: draft.facts.host.read(file.path), None)
+        if text == file.text or set(map(_normal, file.urls)) != {
+            _normal(u) for s in current if s.file == file.path for u in s.uris
+        }:
+            return False  # ours already (then the step says so), or there is more in it than belongs there
+    where = " and ".join(dict.fromkeys(source.file for source in serving))
+    draft.note(f"{where} already has AMD's repository; it is left as it is")
+    return True
+
+
+def _others(draft: Draft, files: list[RepoFile], current: tuple[Repository, ...]) -> None:
+    """Files with other releases of what is configured now: two releases at once get mixed (repo.one-release)."""
+    wanted = {_normal(url) for file in files for url in file.urls}
+    ours = {file.path for file in files}
+    for path in dict.fromkeys(source.file for source in current):
+        if path in ours:
+            continue
+        sources = [source for source in current if source.file == path]
+        others = [
+            s
+            for s in sources
+            if s.product in ("rocm", "amdrocm", "graphics", "amdgpu") and not wanted & set(map(_normal, s.uris))
+        ]
+        if not others or draft.options.side_by_side:
+            continue
+        everything = [s for s in known(lambda: draft.facts.repos.sources, ()) if s.file == path]
+        if len(everything) != len(sources):
+            draft.refuse(
+                "mixed-file",
+                f"{path} has another release of AMD's repositories beside other sources: {others[0].text}",
+                "take AMD's lines out of that file",
+            )
+            continue
+        name = path.rpartition("/")[2]
+        draft.steps.append(RemoveFile(f"other-{name}", f"Remove {path}", "another release of AMD's repositories", path=path))
+
+
+def _beside(file: RepoFile, current: tuple[Repository, ...]) -> RepoFile:
+    """Side by side: the lines of the other releases stay in front."""
+    kept = [s.text for s in current if s.kind == "apt" and s.file == file.path and s.text not in file.text.splitlines()]
+    return RepoFile(file.path, "".join(line + "\n" for line in kept) + file.text) if kept else file
+
+
+def _pin(draft: Draft, recipe: Recipe) -> None:
+    if recipe.pin is None:
+        return
+    for pin in known(lambda: draft.facts.repos.pins, ()):
+        if pin.covers_amd and (pin.priority or 0) >= PIN_PRIORITY and pin.file != recipe.pin.path:
+            draft.note(f"{pin.file} pins AMD's packages already")
+            return
+    reason = "the distribution's rocminfo, hipcc and rocm-cmake have higher numbers and older code"
+    draft.steps.append(WriteFile("pin", f"Write {recipe.pin.path}", reason, path=recipe.pin.path, text=recipe.pin.text))
+
+
+def _extra(draft: Draft, recipe: Recipe) -> None:
+    """EPEL and CodeReady Builder; SUSE's modules."""
+    extra = draft.matrix.extra_repositories(recipe.package_manager, recipe.os_version)
+    if extra is None:
+        return
+    enabled = {s.id.lower() for s in known(lambda: draft.facts.repos.sources, ()) if s.enabled}
+    lacking = [words for words in extra.ids if not any(word in name for word in words for name in enabled)]
+    if not lacking:
+        return
+    network, reason = ("root", "network"), "AMD's packages need it"
+    if extra.release_package and extra.ids[0] in lacking:
+        install = (recipe.package_manager, "-y", "install", extra.release_package)
+        back = (recipe.package_manager, "-y", "remove", extra.package_name or "")
+        draft.steps.append(
+            RunCommand("epel", "Add the EPEL repository", reason, network, argv=install, path=extra.brings or "", back=back)
+        )
+    if extra.enable and extra.ids[-1] in lacking:
+        draft.steps.append(RunCommand("builder", "Enable the CodeReady Builder repository", reason, network, argv=extra.enable))
+    if extra.modules:
+        if known(lambda: draft.facts.host.node("/usr/bin/SUSEConnect"), None) is None:
+            names = ", ".join(module.partition("/")[0] for module in extra.modules)
+            draft.note(f"AMD's packages may need these modules, and there is no SUSEConnect to enable them: {names}")
+            return
+        for words, module in zip(extra.ids, extra.modules, strict=True):
+            if words in lacking:
+                name = module.partition("/")[0]
+                draft.steps.append(
+                    RunCommand(
+                        f"module-{name}",
+                        f"Enable {name}",
+                        reason,
+                        network,
+                        argv=("SUSEConnect", "-p", module),
+                        back=("SUSEConnect", "-d", "-p", module),
+                    )
+                )

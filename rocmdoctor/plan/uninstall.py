@@ -1,0 +1,111 @@
+"""Removing ROCm, by whichever recipe it came: packages by name, repository files, pins, keys, and what amdgpu-install left.
+
+`apt remove amdgpu-install` leaves its list and its pin behind (they are configuration files); only a purge takes them, and
+what is left outranks newer repositories.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rocmdoctor import versions
+from rocmdoctor.facts import Facts, known
+from rocmdoctor.facts.packages import Package
+from rocmdoctor.facts.repos import Repository
+from rocmdoctor.matrix import Matrix
+from rocmdoctor.plan.draft import Draft, Options
+from rocmdoctor.plan.files import RemoveFile
+from rocmdoctor.plan.install import LOADER, PATH_FILE
+from rocmdoctor.plan.packages import RefreshIndex, RemovePackages
+from rocmdoctor.plan.repositories import RPM_KEYS
+from rocmdoctor.plan.step import Plan, judged
+from rocmdoctor.plan.torch_choice import OWN
+
+INSTALLERS = ("amdgpu-install", "amdgpu-install-internal", "amdrocm-repo")
+"""Packages that bring AMD's repository files."""
+
+
+def build(facts: Facts, matrix: Matrix, rocm: str | None = None, *, keep_driver: bool = False) -> Plan:
+    """The plan. `rocm`: only that release ("6.2" is any 6.2.x); None: all of AMD's ROCm, the driver too unless it is kept.
+
+    Raises UnknownFact when the installed packages cannot be told.
+    """
+    draft = Draft(facts, matrix, Options())
+    database = facts.packages
+    manager = facts.os.package_manager or ""
+    packages = sorted(_packages(draft, rocm, keep_driver=keep_driver))
+    names = tuple(dict.fromkeys(packages))
+    if manager not in ("apt", "dnf", "zypper", "tdnf"):
+        draft.refuse("manager", f"packages of {facts.os.name} are not removed by rocmdoctor")
+    elif names:
+        title = f"Remove {len(names)} packages of {'ROCm ' + rocm if rocm else 'ROCm and its driver'}: {', '.join(names[:4])}"
+        draft.steps.append(RemovePackages("packages", title + (" ..." if len(names) > 4 else ""), manager=manager, names=names))
+    sources = tuple(_sources(draft, rocm))
+    for path in dict.fromkeys(source.file for source in sources):
+        if any(s.file == path and s not in sources for s in known(lambda: facts.repos.sources, ())):
+            draft.note(f"{path} has other sources beside AMD's, which stay; take AMD's lines out by hand")
+            continue
+        name = path.rpartition("/")[2]
+        draft.steps.append(RemoveFile(f"repo-{name}", f"Remove {path}", "AMD's repository", path=path))
+    if rocm is None:
+        _leftovers(draft)
+    if sources and manager in ("apt", "dnf", "zypper", "tdnf"):
+        draft.steps.append(RefreshIndex("index", "Read the package lists", needs=("root", "network"), manager=manager))
+    if database.has("amdgpu-dkms") and "amdgpu-dkms" in names:
+        draft.note("after the next reboot the kernel's own driver serves the GPU")
+    if known(lambda: facts.host.node(f"{OWN}/pyvenv.cfg"), None) is not None:
+        draft.note(f"the Python environment {OWN} stays; `rocmdoctor undo` of its run, or rm -r, removes it")
+    steps = tuple(draft.steps)
+    title = f"Uninstall ROCm {rocm}" if rocm else "Uninstall ROCm"
+    return Plan("uninstall", title, steps, tuple(draft.notices), tuple(draft.refusals), {"rocm": rocm}, judged(steps, facts.host))
+
+
+def _packages(draft: Draft, rocm: str | None, *, keep_driver: bool) -> Iterator[str]:
+    for package in draft.facts.packages.packages:
+        if rocm is not None:
+            if package.installed and _of_release(package, rocm):
+                yield package.name
+        elif package.name in INSTALLERS and package.state != "not-installed":
+            yield package.name  # also when only its configuration files are left
+        elif package.installed and package.from_amd and not (keep_driver and package.driver_release):
+            yield package.name
+
+
+def _of_release(package: Package, rocm: str) -> bool:
+    release = package.rocm_release
+    return release is not None and versions.is_prefix(rocm, release)
+
+
+def _sources(draft: Draft, rocm: str | None) -> Iterator[Repository]:
+    for source in known(lambda: draft.facts.repos.sources, ()):
+        if source.is_amd and (rocm is None or _serves_only(draft, source, rocm)):
+            yield source
+
+
+def _serves_only(draft: Draft, source: Repository, rocm: str) -> bool:
+    """A repository directory of that release (TheRock's hold every release, and stay)."""
+    if source.product not in ("rocm", "graphics") or source.release is None:
+        return False
+    found = draft.matrix.rocm_of_repository(source.release)
+    return found is not None and versions.is_prefix(rocm, found)
+
+
+def _leftovers(draft: Draft) -> None:
+    facts = draft.facts
+    for pin in known(lambda: facts.repos.pins, ()):
+        alone = [p for p in facts.repos.pins if p.file == pin.file] == [pin]
+        if pin.covers_amd and alone:
+            name = pin.file.rpartition("/")[2]
+            draft.steps.append(RemoveFile(f"pin-{name}", f"Remove {pin.file}", "the pin of AMD's packages", path=pin.file))
+    keys = {key.keyring for key in draft.matrix.signing_keys.values()}
+    keys |= {f"{RPM_KEYS}{name}" for name in draft.matrix.signing_keys}
+    for path in sorted(keys):
+        if known(lambda path=path: facts.host.node(path, follow=False), None) is not None:  # type: ignore[misc]
+            name = path.rpartition("/")[2]
+            draft.steps.append(RemoveFile(f"key-{name}", f"Remove {path}", "AMD's signing key", path=path))
+    for name, (path, text), then in (("loader", LOADER, ("ldconfig",)), ("path", PATH_FILE, ())):
+        found = known(lambda path=path: facts.host.read(path), None)  # type: ignore[misc]
+        if found == text:
+            draft.steps.append(RemoveFile(name, f"Remove {path}", path=path, then=then))
+        elif found is not None:
+            draft.note(f"{path} has been edited and stays")

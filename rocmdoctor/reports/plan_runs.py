@@ -1,0 +1,81 @@
+"""Runs of the plan engine for people and programs: listed, taken back, verified."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+from rocmdoctor.plan.apply import Outcome
+from rocmdoctor.plan.journal import Entry
+from rocmdoctor.plan.verify import Verified
+from rocmdoctor.reports.printable import printable
+from rocmdoctor.results import Report, Status
+
+
+def state(entry: Entry) -> str:
+    """undone | done | failed | interrupted | cut-off | half-undone."""
+    if entry.undone:
+        return "undone"
+    return "half-undone" if entry.undo_began else entry.status or "cut-off"
+
+
+def listing(entries: Sequence[Entry], format: str) -> str:
+    if format == "json":
+        return _json({"runs": [_run(entry) for entry in entries]})
+    lines = [f"{entry.id}  {state(entry):<11} {printable(entry.title)}" for entry in entries]
+    return "\n".join(lines or ["rocmdoctor has changed nothing here."]) + "\n"
+
+
+def taking_back(entry: Entry, format: str) -> str:
+    """What undoing would take back."""
+    if format == "json":
+        return _json({"run": _run(entry)})
+    lines = [f"Take back {entry.id}: {printable(entry.title)}", ""]
+    lines += [f"  - {printable(step.title)}" for step in reversed(entry.changed)]
+    return "\n".join(lines) + "\n"
+
+
+def taken_back(outcome: Outcome, format: str) -> str:
+    if format == "json":
+        return _json({"outcome": outcome._asdict()})
+    if outcome.status == "done":
+        return f"Taken back: {outcome.run_id}.\n"
+    text = f"{outcome.status} at step {outcome.failed_step}: {printable(outcome.message)}\nThe log is {outcome.log}."
+    return f"{text} `rocmdoctor undo {outcome.run_id}` goes on.\n"
+
+
+def verified(found: Verified, report: Report, format: str, width: int) -> str:
+    """The run, the reboot, and what still fails."""
+    failing = [result for result in report.results if result.status is Status.FAIL]
+    if format == "json":
+        rows = [{"id": r.id, "title": r.title} for r in failing]
+        return _json({"run": {**found._asdict(), "holds": found.holds}, "verdict": report.verdict, "failing": rows})
+    reboot = {"needed": "the reboot is still to be done", "done": "rebooted since", None: "no reboot was needed"}[found.reboot]
+    lines = [f"{found.run_id}: {printable(found.title)} ({found.status or 'cut off'}); {reboot}"]
+    lines += [f"  does not hold: {printable(title)}" for title in found.open_steps]
+    for result in failing:
+        lines += textwrap.wrap(
+            f"fails: {result.id}: {printable(result.title)}", width, initial_indent="  ", subsequent_indent="    "
+        )
+    if found.holds and not failing:
+        lines.append("Everything holds.")
+    return "\n".join(lines) + "\n"
+
+
+def _run(entry: Entry) -> dict[str, Any]:
+    changed = [{"id": step.id, "kind": step.kind, "title": step.title} for step in entry.changed]
+    return {
+        "id": entry.id,
+        "command": entry.command,
+        "title": entry.title,
+        "created": entry.created,
+        "state": state(entry),
+        "message": entry.message,
+        "changed": changed,
+    }
+
+
+def _json(values: dict[str, Any]) -> str:
+    return json.dumps({"schema_version": 1, **values}, indent=1, ensure_ascii=False) + "\n"
