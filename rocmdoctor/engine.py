@@ -251,18 +251,19 @@ def run(
     started = time.monotonic()
     cause: dict[str, str] = {}  # id of a check that did not hold -> id of the failure behind it
     reported: list[Result] = []
-    for check in in_order(checks):
-        if check.id not in needed:
-            continue
-        left = deadline - (time.monotonic() - started)
-        limit = time_limit or (DEEP_TIME_LIMIT if check.deep else TIME_LIMIT)
-        results = judge(check, facts, matrix, cause, profile, min(limit, left))
-        if any(r.status is Status.FAIL for r in results):
-            cause[check.id] = check.id
-        elif results[0].because_of:
-            cause[check.id] = results[0].because_of
-        if check.id in chosen or check.id in cause.values():
-            reported += results
+    with _alarm():
+        for check in in_order(checks):
+            if check.id not in needed:
+                continue
+            left = deadline - (time.monotonic() - started)
+            limit = time_limit or (DEEP_TIME_LIMIT if check.deep else TIME_LIMIT)
+            results = judge(check, facts, matrix, cause, profile, min(limit, left))
+            if any(r.status is Status.FAIL for r in results):
+                cause[check.id] = check.id
+            elif results[0].because_of:
+                cause[check.id] = results[0].because_of
+            if check.id in chosen or check.id in cause.values():
+                reported += results
     return tuple(reported)
 
 
@@ -330,29 +331,51 @@ def _where(error: BaseException) -> str:
     return f" ({trace.tb_frame.f_code.co_filename.rpartition('/')[2]}:{trace.tb_lineno})"
 
 
-class _limit:
-    """Raises _TimeUp in the block after `seconds`. Signals reach only the main thread; elsewhere there is no limit."""
+class _alarm:
+    """For the block, SIGALRM raises _TimeUp. Signals reach only the main thread; elsewhere there is no limit. Blocks may be
+    nested: the handler is set by the outermost one, which is what costs."""
 
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        self.armed = False
+    depth = 0
 
     def __enter__(self) -> None:
         import signal
         import threading
 
-        if threading.current_thread() is threading.main_thread():
-            self.previous = signal.signal(signal.SIGALRM, self._ring)
-            signal.setitimer(signal.ITIMER_REAL, self.seconds)
-            self.armed = True
+        self.mine = threading.current_thread() is threading.main_thread()
+        if self.mine:
+            if _alarm.depth == 0:
+                self.previous = signal.signal(signal.SIGALRM, self._ring)
+            _alarm.depth += 1
 
     def __exit__(self, *exc: object) -> None:
-        import signal
+        if self.mine:
+            import signal
 
-        if self.armed:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, self.previous)
+            _alarm.depth -= 1
+            if _alarm.depth == 0:
+                signal.signal(signal.SIGALRM, self.previous)
 
     @staticmethod
     def _ring(signum: int, frame: object) -> None:
         raise _TimeUp
+
+
+class _limit(_alarm):
+    """Raises _TimeUp in the block after `seconds`."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def __enter__(self) -> None:
+        import signal
+
+        super().__enter__()
+        if self.mine:
+            signal.setitimer(signal.ITIMER_REAL, self.seconds)
+
+    def __exit__(self, *exc: object) -> None:
+        if self.mine:
+            import signal
+
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        super().__exit__(*exc)

@@ -7,6 +7,7 @@ AMD appends the release to the version of every classic package: "6.2.41133.6020
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _DRIVER = re.compile(r"^(?:amdgpu|amdgpu-dkms|rock-dkms)(?:-firmware|-headers)?$")
 
@@ -31,6 +32,7 @@ _AMDROCM_RELEASE = re.compile(r"([0-9]{1,3}\.[0-9]{1,3}(?:\.[0-9]{1,3})?)(?=-|$)
 _LEADING_RELEASE = re.compile(r"^([0-9]{1,3})\.([0-9]{1,3})(?:\.([0-9]{1,4}))?(?![0-9])")
 
 
+@lru_cache(maxsize=4096)
 def stamp(version: str) -> str | None:
     """The release stamped into a version without epoch: "1.0.0.60200-66~22.04" gives "6.2.0", "6.8.5.30100200-1" gives "30.10.2".
 
@@ -68,6 +70,7 @@ def from_amd(name: str, version: str, origin: str) -> bool:
     return stamp(version) is not None and (is_rocm_name(name) or is_driver(name))
 
 
+@lru_cache(maxsize=4096)
 def is_amd_rocm(name: str, version: str, origin: str) -> bool:
     """A package of AMD's own ROCm user space."""
     if _NOT_USER_SPACE.match(name) or not from_amd(name, version, origin):
@@ -75,6 +78,7 @@ def is_amd_rocm(name: str, version: str, origin: str) -> bool:
     return is_rocm_name(name) or stamp(version) is not None
 
 
+@lru_cache(maxsize=4096)
 def rocm_release(name: str, version: str, origin: str) -> str | None:
     """The ROCm release of a package of AMD's user space, else None. amdrocm packages tell it by name ("10.0") before version."""
     if not is_amd_rocm(name, version, origin):

@@ -197,10 +197,13 @@ def _sum(half: bytes) -> int:
 
 
 def _octal(raw: bytes) -> int:
-    text = raw.strip(b"\0 ")
-    if not set(text) <= set(b"01234567"):
-        raise HostError("the snapshot archive has a damaged header")
-    return int(text or b"0", 8)
+    text = raw.strip(b"\0 ") or b"0"
+    try:
+        if text.isdigit():  # int() alone takes signs and underscores
+            return int(text, 8)
+    except ValueError:
+        pass
+    raise HostError("the snapshot archive has a damaged header")
 
 
 def _pax(data: bytes, name: str | None) -> tuple[str | None, int | None]:
@@ -232,6 +235,8 @@ def _member_name(name: str) -> str:
         raise HostError(f"{name[:80]!r} in the snapshot archive is an absolute name")
     if len(name) > 5000 or "\0" in name:
         raise HostError("the snapshot archive has a name that is too long or holds a NUL")
+    if "/." not in name and "//" not in name and name[:1] != "." and name[-1:] != "/":
+        return name
     parts = [p for p in name.split("/") if p not in ("", ".")]
     if ".." in parts:
         raise HostError(f"{name[:80]!r} in the snapshot archive leads out of it")

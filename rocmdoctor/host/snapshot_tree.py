@@ -150,6 +150,8 @@ class Tree:
         self._source = source
         self._nodes = nodes
         self._listed: dict[str, Mapping[str, Kind]] = {}
+        self._folders: dict[str, str] = {}
+        """Folders by the path that was asked for: their canonical paths."""
         self._over: dict[str, dict[str, Kind]] = {}
         for path, (kind, _) in nodes.items():
             parent, _, name = path.rpartition("/")
@@ -191,6 +193,21 @@ class Tree:
         """
         if not path.startswith("/") or len(path) > MAX_PATH:
             raise UnknownFact(f"not an absolute path: {path[:80]!r}")
+        parent, _, name = path.rpartition("/")
+        if name and name not in (".", ".."):
+            folder = self._folders.get(parent)
+            if folder is None:  # neighbours are asked for one after another: the way to their folder is walked once
+                folder, kind = self._walk(parent, True) if parent else ("", "dir")
+                if kind != "dir":
+                    return f"{folder}/{name}", None
+                self._folders[parent] = folder
+            found = self.listing(folder).get(name)
+            if found != "link" or not follow:
+                return f"{folder}/{name}", found
+        return self._walk(path, follow)
+
+    def _walk(self, path: str, follow: bool) -> tuple[str, Kind | None]:
+        """`walk` from the root, component by component."""
         todo = path.split("/")
         todo.reverse()
         where, links = "", 0
