@@ -263,10 +263,12 @@ def explain(
         raise WrongUsage("explain what? Give a check's id or an error text, as arguments or on standard input")
     found = diagnosis.recognise(said)
     if not found:
-        if len(words) == 1 and re.fullmatch(r"[a-z][a-z0-9_]*\.[a-z0-9*?-]+", words[0]):
+        if len(words) == 1 and re.fullmatch(r"[a-z][a-z0-9_.*?-]*", words[0]):
             from rocmdoctor.engine import UnknownCheck
 
-            raise UnknownCheck(f"no check matches {words[0]!r}; `rocmdoctor list-checks` names them all")
+            raise UnknownCheck(
+                f"{words[0]!r} is neither a check nor a known error text; `rocmdoctor list-checks` names the checks"
+            )
         from rocmdoctor.reports import diagnosis_json, diagnosis_text
 
         json_wanted = format == "json"

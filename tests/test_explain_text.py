@@ -53,6 +53,7 @@ PASTED = {
     "modprobe: ERROR: could not insert 'amdgpu': Key was rejected by service": "key-rejected",
     "rocBLAS error: Cannot read /opt/rocm/lib/rocblas/library/TensileLibrary.dat: Illegal seek for GPU arch : gfx1103": "tensile",
     "rocBLAS error: Could not initialize Tensile host: No devices found": "tensile",
+    "cannot find TensileLibrary.dat": "tensile",
     "AssertionError: Torch not compiled with CUDA enabled": "not-compiled-with-cuda",
     "RuntimeError: Found no NVIDIA driver on your system.": "no-nvidia-driver",
     "RuntimeError: operator torchvision::nms does not exist": "torchvision-nms",
@@ -232,6 +233,16 @@ def test_what_stands_before_a_candidate_is_named_first() -> None:
     assert {r.because_of for r in answer.unknown} == {"gpu_present.device"}
 
 
+def test_what_was_judged_on_the_way_is_no_cause() -> None:
+    """The loader's complaint has nothing to do with the group, which is judged only because a late candidate comes after it."""
+    answer = diagnose(HostBuilder().fault_not_in_group(), "libamdhip64.so.6: cannot open shared object file")
+    assert answer.cause is None and [r.id for r in answer.beside] == ["permissions.kfd-access"]
+    page = diagnosis_text.render(answer)
+    assert "The cause on this host" not in page and "Wrong here, and no cause of this text:" in page
+    twin = diagnose(HostBuilder(), "libamdhip64.so.6: cannot open shared object file")
+    assert not twin.beside and "Wrong here" not in diagnosis_text.render(twin)
+
+
 def test_a_text_that_no_check_explains(monkeypatch: pytest.MonkeyPatch) -> None:
     lonely = (error_text("lonely", "A lonely text", "lonely", "It says nothing.", "nowhere.*", "Ask somebody."),)
     answer = diagnosis.diagnose(HostBuilder().build(), MATRIX, recognise("so lonely", lonely))
@@ -339,7 +350,9 @@ def test_a_check_is_still_explained(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_an_unknown_check_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["explain", "no.such-check"]) == 2
-    assert "no check matches 'no.such-check'" in capsys.readouterr().err
+    assert "'no.such-check' is neither a check nor a known error text" in capsys.readouterr().err
+    assert cli.run(["explain", "nosuch"]) == 2
+    assert cli.run(["explain", "torch_build"]) == 0
 
 
 def test_a_pipe_without_end_is_cut() -> None:

@@ -33,10 +33,31 @@ class Diagnosis:
 
     @property
     def confirmed(self) -> tuple[Result, ...]:
-        """Failures before warnings. What stands before a candidate comes first, then the candidates, the likeliest first."""
+        """Failures before warnings, the likeliest first. A failure that is no candidate itself is one only where it hides the
+        likeliest candidate that applies to this host: it then comes first."""
         place = {id: i for i, id in enumerate(self.likeliest, 1)}
-        wrong = [r for r in self.report.results if r.status in (Status.FAIL, Status.WARN)]
-        return tuple(sorted(wrong, key=lambda r: (r.status is Status.WARN, place.get(r.id, 0))))
+        if hides := self._hides_likeliest:
+            place[hides] = 0
+        wrong = [r for r in self._wrong if r.id in place]
+        return tuple(sorted(wrong, key=lambda r: (r.status is Status.WARN, place[r.id])))
+
+    @property
+    def beside(self) -> tuple[Result, ...]:
+        """What is wrong on this host and does not explain the text: it was judged only because candidates come after it."""
+        known = {*self.likeliest, self._hides_likeliest}
+        return tuple(r for r in self._wrong if r.id not in known)
+
+    @property
+    def _wrong(self) -> tuple[Result, ...]:
+        return tuple(r for r in self.report.results if r.status in (Status.FAIL, Status.WARN))
+
+    @property
+    def _hides_likeliest(self) -> str | None:
+        """The failure because of which the likeliest candidate was not judged, None where that one was."""
+        by_id = {r.id: r for r in self.report.results}
+        shown = (by_id[id] for id in self.likeliest if id in by_id)
+        first = next((r for r in shown if r.status is not Status.SKIP or _open(r)), None)
+        return first.because_of if first else None
 
     @property
     def cause(self) -> Result | None:

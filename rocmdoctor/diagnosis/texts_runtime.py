@@ -96,6 +96,8 @@ RUNTIME_TEXTS = (
         "rocBLAS: cannot read TensileLibrary",
         """
         cannot read...tensilelibrary
+        cannot find...tensilelibrary
+        failed to load...tensilelibrary
         could not initialize tensile host
         tensilelibrary...no such file
         tensilelibrary...illegal seek

@@ -49,6 +49,11 @@ def _lines(diagnosis: Diagnosis, verbose: bool, color: bool, width: int, as_root
             yield from ["Wrong here as well:"] if i == 1 else []
         yield from finding_lines(result, diagnosis.report, color=color, width=width, as_root=as_root)
     yield from _rest(diagnosis, verbose, width)
+    if diagnosis.beside:
+        yield ""
+        yield "Wrong here, and no cause of this text:"
+        for result in diagnosis.beside:
+            yield from finding_lines(result, diagnosis.report, color=color, width=width, as_root=as_root)
     if diagnosis.cause is None:
         for match in diagnosis.matches:
             if match.error.otherwise:
