@@ -263,7 +263,7 @@ def explain(
         raise WrongUsage("explain what? Give a check's id or an error text, as arguments or on standard input")
     found = diagnosis.recognise(said)
     if not found:
-        if len(words) == 1 and re.fullmatch(r"[a-z][a-z0-9_.*?-]*", words[0]):
+        if len(words) == 1 and re.fullmatch(r"[a-z][a-z0-9_]*(\.[a-z0-9*?-]+)?", words[0]):
             from rocmdoctor.engine import UnknownCheck
 
             raise UnknownCheck(
