@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rocmdoctor.checks import remedies
+from rocmdoctor.checks.installed import computes_elsewhere
 from rocmdoctor.checks.remedies import recheck
-from rocmdoctor.checks.rocm_install import computes_elsewhere
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts
 from rocmdoctor.facts.access import DeviceNode
@@ -178,21 +178,22 @@ def _into_the_group(facts: Facts, node: DeviceNode, gids: list[int]) -> Fix:
     numbers = " and ".join(map(str, gids))
     if engine == "kubernetes":
         return Fix(
-            f"Add the group's number to the pod: securityContext: supplementalGroups: [{', '.join(map(str, gids))}] (the group-add "
-            "of Kubernetes)",
+            f"Add the group's number to the pod: securityContext: supplementalGroups: [{', '.join(map(str, gids))}] (the "
+            "group-add of Kubernetes)",
             verify=VERIFY,
         )
     if engine in ("lxc", "systemd-nspawn"):
         return Fix(
-            f"Give the device entries a gid that {facts.user.name} is in (Proxmox: dev0: /dev/kfd,gid=N), or put {facts.user.name} "
-            f"into a group of the number {numbers} inside the container, and log in again",
+            f"Give the device entries a gid that {facts.user.name} is in (Proxmox: dev0: /dev/kfd,gid=N), or put "
+            f"{facts.user.name} into a group of the number {numbers} inside the container, and log in again",
             (("usermod", "-a", "-G", node.group, facts.user.name),) if node.group else (),
             needs=("root", "relogin"),
             verify=VERIFY,
         )
     if engine == "apptainer":
         return Fix(
-            f"The process is the host's user in here: on the host, add {facts.user.name} to the group {numbers}, and log in again",
+            f"The process is the host's user in here: on the host, add {facts.user.name} to the group {numbers}, then log in "
+            "again",
             (("usermod", "-a", "-G", numbers.split(" ")[0], facts.user.name),),
             needs=("root", "relogin"),
             verify=VERIFY,

@@ -10,6 +10,7 @@ from rocmdoctor.checks.binding import GIVEN_AWAY, ON_A_KERNEL, without_driver
 from rocmdoctor.checks.remedies import initramfs, log_evidence, recheck, said
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
+from rocmdoctor.facts.gpus import Gpu
 from rocmdoctor.matrix import Matrix
 from rocmdoctor.results import Evidence, Finding, Fix, Status
 
@@ -31,16 +32,27 @@ def firmware_loaded(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     ):
         return
     package, new_kernel = _firmware_package(facts)
+    # A kernel that is too old for the GPU as well is part of this remedy: both come from a distribution older than the card.
+    first = known(lambda: next((f for f in (_first_kernel(facts, matrix, g) for g in broken) if f), None), None)
+    kernel = _newer_kernel(facts, matrix, first) if first and facts.amdgpu.kind != "dkms" else None
     yield Finding(
         Status.FAIL,
         f"Firmware of the {broken[0].label} is missing, so the driver gave the GPU up",
-        "The kernel log names the files that it could not load, and the initialisation ended because of that.",
+        "The kernel log names the files that it could not load, and the initialisation ended because of that."
+        + (f" The kernel {facts.kernel.release} is too old for it as well: Linux {first} or newer is needed." if kernel else ""),
         lines,
         (
             Fix(
-                f"Install or update the firmware package ({package}), rebuild the initramfs and reboot"
-                + (", together with the OEM or HWE kernel that AMD names for this GPU" if new_kernel else ""),
-                (*remedies.install(facts, package), *((initramfs(facts),) if initramfs(facts) else ())),
+                f"Install or update the firmware package ({package})"
+                + (" and a newer kernel" if kernel and kernel.commands else "")
+                + ", and rebuild the initramfs"
+                + (". " + kernel.title if kernel and not kernel.commands else "")
+                + (". AMD names an OEM or HWE kernel for this GPU: use that" if new_kernel and not kernel else ""),
+                (
+                    *remedies.install(facts, package),
+                    *(kernel.commands if kernel else ()),
+                    *((initramfs(facts),) if initramfs(facts) else ()),
+                ),
                 needs=("root", "network", "reboot"),
                 verify=recheck("firmware.*", "amdgpu_module.*"),
             ),
@@ -95,7 +107,12 @@ def bar_assigned(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         )
 
 
-@check("kernel.knows-gpu", title="The running kernel's driver knows the GPU", after=["amdgpu_module.loaded"], places=ON_A_KERNEL)
+@check(
+    "kernel.knows-gpu",
+    title="The running kernel's driver knows the GPU",
+    after=["amdgpu_module.loaded", "firmware.loaded"],
+    places=ON_A_KERNEL,
+)
 def kernel_knows(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """The inbox amdgpu of an older kernel does not know a newer GPU generation and gives it up. AMD's packaged driver brings
     it to older kernels, and distributions backport, so this is judged only when the driver is loaded and not bound."""
@@ -103,11 +120,8 @@ def kernel_knows(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     if module.kind == "dkms":
         raise NotApplicable("AMD's packaged driver is loaded; it does not depend on the kernel's age")
     for gpu in without_driver(facts):
-        since = known(lambda gpu=gpu: matrix.kfd_since(gpu.gfx), None) if gpu.gfx else None  # type: ignore[misc]
-        if not since or gpu.driver == "radeon":
-            continue
-        first = since[1] or since[0]
-        if not first or versions.components(facts.kernel.release)[:2] >= versions.components(first)[:2]:
+        first = _first_kernel(facts, matrix, gpu)
+        if first is None:
             continue
         yield Finding(
             Status.FAIL,
@@ -118,12 +132,27 @@ def kernel_knows(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 Evidence(f"/sys/bus/pci/devices/{gpu.pci_address}/driver", "absent"),
                 *log_evidence(facts, r"Fatal error during GPU init|probe of \S+ failed|Unknown|unsupported", 3),
             ),
-            (_newer_kernel(facts, first), _packaged_driver(facts)),
+            (_newer_kernel(facts, matrix, first), _packaged_driver(facts)),
         )
 
 
-def _newer_kernel(facts: Facts, first: str) -> Fix:
+def _first_kernel(facts: Facts, matrix: Matrix, gpu: Gpu) -> str | None:
+    """The first Linux (X.Y) that serves the GPU, when the running one is older."""
+    since = matrix.kfd_since(gpu.gfx) if gpu.gfx and gpu.driver != "radeon" else None
+    first = since[1] or since[0] if since else None
+    return first if first and versions.components(facts.kernel.release)[:2] < versions.components(first)[:2] else None
+
+
+def _newer_kernel(facts: Facts, matrix: Matrix, first: str) -> Fix:
     os = facts.os
+    last = matrix.faults.last_hwe_kernel(os.version_id or "") if os.id == "ubuntu" else None
+    if last and versions.key(last) < versions.key(first):
+        return Fix(
+            f"Upgrade to a newer Ubuntu LTS: the last HWE kernel of {os.version_id} is {last}, and the GPU needs Linux "
+            f"{first} or newer",
+            needs=("root", "network", "reboot"),
+            verify=recheck("kernel.*", "amdgpu_module.*"),
+        )
     if os.id == "ubuntu" and os.version_id:
         return Fix(
             f"Install the HWE kernel of Ubuntu {os.version_id} (Linux {first} or newer is needed) and reboot",
@@ -207,7 +236,32 @@ def bound(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                     "Read `dmesg | grep amdgpu` from the first error on; a reboot clears a card that was left in a bad state",
                     needs=("reboot",),
                 ),
+                *(() if old else _by_what_the_log_says(facts)),
             ),
+        )
+
+
+def _by_what_the_log_says(facts: Facts) -> Iterator[Fix]:
+    """Remedies for the usual reasons of a probe that failed, where the kernel log names one."""
+    vm = facts.place.kind == "vm"
+    if said(facts, r"unable to locate a bios rom|invalid pci rom|no vbios|vbios.*not found"):
+        yield Fix(
+            "The card's video BIOS could not be read: give the guest the card's ROM in the hypervisor (romfile=), and boot it by "
+            "UEFI"
+            if vm
+            else "The card's video BIOS could not be read: make another card the primary one, or boot by UEFI without CSM"
+        )
+    elif said(facts, r"amdgpu.*(psp|smu).*(fail|error|not respond)|firmware loading failed"):
+        package, _ = _firmware_package(facts)
+        yield Fix(
+            f"If the lines name PSP, SMU or firmware: update the firmware package ({package}), rebuild the initramfs"
+            + (
+                ", and power-cycle the host of this guest: some cards are not reset between guests"
+                if vm
+                else ", and switch the machine off completely once"
+            ),
+            (*remedies.install(facts, package), *((initramfs(facts),) if initramfs(facts) else ())),
+            needs=("root", "network", "reboot"),
         )
 
 

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 
 from rocmdoctor import versions
+from rocmdoctor.checks.installed import real_installs
 from rocmdoctor.checks.remedies import recheck
-from rocmdoctor.checks.rocm_install import real_installs
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
 from rocmdoctor.facts.distributions import Distribution

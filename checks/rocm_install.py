@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rocmdoctor.checks import remedies
+from rocmdoctor.checks.installed import computes_elsewhere, real_installs
+from rocmdoctor.checks.binding import nvidia_here
 from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
@@ -13,31 +15,13 @@ from rocmdoctor.matrix import Matrix
 from rocmdoctor.results import Evidence, Finding, Fix, Status
 
 
-def real_installs(facts: Facts) -> list[RocmInstall]:
-    """Folders that hold a run time, not leftovers of a removed one."""
-    return [i for i in facts.rocm.installs if i.has_hip or i.has_hsa]
-
-
-def computes_elsewhere(facts: Facts) -> bool:
-    """The AMD GPUs are the processor's own graphics beside an NVIDIA GPU, and no trace of ROCm is here: a machine for CUDA, whose
-    AMD side only drives the display."""
-    if not facts.gpus or any(g.klass != "apu" for g in facts.gpus):
-        return False
-    if not any(d.vendor == "10de" and d.is_display for d in known(lambda: facts.pci, ())):
-        return False
-    packages = known(lambda: facts.packages, None)
-    wheels = known(lambda: facts.pythons, ())
-    return not (
-        real_installs(facts)
-        or any(e.torch and e.torch.build == "rocm" for e in wheels)
-        or (packages and (packages.rocm or packages.distro_rocm))
-    )
-
-
 @check(
     "rocm_install.present",
     title="A ROCm user space is installed",
-    after=["gpu_present.device", "torch_build.rocm", "wsl.runtime", "repo.paths", "repo.keys", "repo.pin", "packages.configured"],
+    after=[
+        *("gpu_present.device", "amdgpu_module.bound", "torch_build.rocm", "wsl.runtime"),
+        *("repo.paths", "repo.keys", "repo.pin", "packages.configured"),
+    ],
     docs=[remedies.SYSTEM_REQUIREMENTS],
 )
 def present(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
@@ -50,6 +34,9 @@ def present(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         return
     if facts.packages.rocm or facts.packages.distro_rocm:
         return  # some packages are there: what is missing is for packages and rocm_install.libraries
+    info = known(lambda: facts.rocminfo, None)
+    if info is not None and info.gpus:
+        return  # it runs from a place of its own (a module tree, a Nix store, an unpacked archive)
     if computes_elsewhere(facts):
         raise NotApplicable("an NVIDIA GPU is here, and the AMD GPU is only the processor's own graphics")
     yield Finding(

@@ -33,6 +33,8 @@ EXPLAINED = ("not-loaded", "kfd-missing", "permission", "kfd-open")
         "visibility_env.gpus-left",
         "mixed_gpu.gfx803",
         "ld_path.symbols",
+        "gpu_health.hardware",
+        "gpu_health.responding",
     ],
 )
 def runs(facts: Facts, matrix: Matrix) -> Iterator[Finding]:

@@ -7,17 +7,16 @@ from collections.abc import Iterator
 
 from rocmdoctor import versions
 from rocmdoctor.checks import remedies
-from rocmdoctor.checks.environment import acts_as
+from rocmdoctor.checks.binding import nvidia_here
+from rocmdoctor.checks.environment import acts_as, in_sight
+from rocmdoctor.checks.installed import real_installs
 from rocmdoctor.checks.remedies import recheck
-from rocmdoctor.checks.rocm_install import real_installs
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
 from rocmdoctor.facts.gpus import Gpu
 from rocmdoctor.facts.pythons import PythonEnv, Torch
 from rocmdoctor.matrix import Matrix, Verdict
 from rocmdoctor.results import Evidence, Finding, Fix, Status
-
-NVIDIA = "10de"
 
 
 def rocm_torch(facts: Facts) -> tuple[PythonEnv, Torch]:
@@ -95,7 +94,7 @@ def build(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     torch = env.torch
     if torch.build == "rocm":
         return
-    if any(d.vendor == NVIDIA and d.is_display for d in known(lambda: facts.pci, ())):
+    if nvidia_here(facts):
         raise NotApplicable("an NVIDIA GPU is here as well: another build of PyTorch may be meant for it")
     left = [
         d.name
@@ -135,7 +134,9 @@ def arch(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     compiled = _compiled(matrix, torch)
     served: list[tuple[Gpu, str]] = []
     unserved: list[tuple[Gpu, str]] = []
-    for gpu in facts.gpus:
+    gpus = in_sight(facts)
+    discrete = any(g.klass != "apu" for g in gpus)
+    for gpu in gpus:
         if not gpu.gfx:
             continue
         lacks = _lacks(gpu.gfx, torch, compiled, gpu.klass == "apu")
@@ -146,8 +147,8 @@ def arch(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             lacks = ""
         (unserved if lacks else served).append((gpu, lacks))
     for gpu, lacks in unserved:
-        if served and gpu.klass == "apu":
-            continue  # the integrated GPU beside a served one
+        if discrete and gpu.klass == "apu":
+            continue  # the processor's own graphics beside a card
         targets = torch.library_gfx or compiled or frozenset()
         yield Finding(
             Status.WARN if served else Status.FAIL,
@@ -166,7 +167,12 @@ def arch(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
 
 
 def _compiled(matrix: Matrix, torch: Torch) -> frozenset[str] | None:
-    """What libtorch was compiled for, None when unknown. A nightly has no row: its release has at least what the nightly had."""
+    """What libtorch was compiled for, None when unknown. A nightly has no row: its release has at least what the nightly had.
+
+    The table is that of wheels with the tag +rocmX.Y. A distribution's own build, or one made from source for an image, has no
+    such tag and its own list of targets."""
+    if not torch.version.partition("+")[2].startswith("rocm"):
+        return None
     exact = matrix.torch_gfx(torch.version, torch.rocm_release)
     nightly = re.match(r"(\d+\.\d+\.\d+)(?:\.dev|a|b|rc)\d", torch.version)
     if exact is not None or nightly is None:
