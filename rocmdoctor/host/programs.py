@@ -98,8 +98,11 @@ def download(url: str, limit: int, ca: str | None) -> bytes:
         try:
             with opener.open(url, timeout=FETCH_TIMEOUT) as answer:
                 data = bytes(answer.read(limit + 1))
+                promised = answer.headers.get("Content-Length", "")
             if len(data) > limit:
                 raise OSError(f"it is larger than {limit} bytes")
+            if promised.isdigit() and len(data) < int(promised):  # read() with a size does not tell
+                raise ConnectionError
             return data
         except urllib.error.HTTPError as error:
             said = f"the server answered {error.code} {error.reason}"

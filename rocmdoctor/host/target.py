@@ -87,6 +87,9 @@ class Target(Protocol):
     def lock(self, path: str) -> AbstractContextManager[None]:
         """Hold an exclusive flock(2) on a file for the time of a block. ChangeFailed when another process has it."""
 
+    def room(self, path: str) -> tuple[int, int] | None:
+        """(device, free bytes) of the file system that a path lies on, or would lie on; None when it cannot be told."""
+
     def lock_holder(self, path: str) -> int | None:
         """The process that holds a record lock (fcntl(2), as dpkg and rpm take them) on a file; None when nobody does."""
 
@@ -275,6 +278,16 @@ class Machine:
             yield
         finally:
             os.close(descriptor)  # which gives the lock back
+
+    def room(self, path: str) -> tuple[int, int] | None:
+        real = self._real(path)
+        while not os.path.exists(real) and "/" in real.strip("/"):
+            real = real.rpartition("/")[0]
+        try:
+            space = os.statvfs(real or "/")
+            return os.stat(real or "/").st_dev, space.f_bavail * space.f_frsize
+        except OSError:
+            return None
 
     def lock_holder(self, path: str) -> int | None:
         try:

@@ -39,6 +39,7 @@ class AddUserToGroups(Step):
 
     def apply(self, run: Run, before: Record) -> Record:
         run_or_fail(run, self.commands[0])
+        run.say(f"{self.user} must log in again: sessions that are open do not have the new groups")
         return {}
 
     def undo(self, run: Run, before: Record, after: Record | None) -> None:

@@ -251,7 +251,10 @@ def _script(plan: Plan, data: Matrix) -> int:
 def _carry_out(
     plan: Plan, host: Host, data: Matrix, *, yes: bool, dry_run: bool, format: str, no_color: bool, verbose: bool
 ) -> int:
+    from dataclasses import replace
+
     from rocmdoctor.plan import apply as applying
+    from rocmdoctor.plan import rehearsal
     from rocmdoctor.reports import plan_json, plan_text
 
     json_wanted = format == "json"
@@ -264,10 +267,20 @@ def _carry_out(
     if (refused := _may_change(yes)) is not None:
         return refused
     target = Machine()
-    for reason in _busy(plan, target):
-        complain(f"refused: {reason}; wait until it has ended, nothing was changed")
-        return FAILED
     try:
+        applying.unfinished(target)
+        if reasons := _busy(plan, target):
+            for reason in reasons:
+                complain(f"refused: {reason}; wait until it has ended, nothing was changed")
+            return FAILED
+        if found := rehearsal.rehearse(plan, target, rehearsal.LOG):
+            plan = replace(plan, refusals=found)
+            for refusal in found:
+                complain(f"refused: {refusal.reason}" + (f" ({refusal.help})" if refusal.help else ""))
+            complain(f"what the package manager said is in {rehearsal.LOG}")
+            if json_wanted:
+                emit(plan_json.render(plan, host, data.date))
+            return FAILED
         outcome = applying.apply(plan, target, _watcher(no_color))
     except ChangeFailed as error:
         complain(str(error))

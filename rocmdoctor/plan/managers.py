@@ -47,7 +47,7 @@ def refresh(manager: str, repositories: Sequence[str]) -> Argv:
 
 def install(manager: str, wishes: Iterable[Wish], *, removals: bool = False, downgrade: bool = False, dry: bool = False) -> Argv:
     """Install or upgrade. Without `removals` a package manager that wants to remove something gives up where it can."""
-    names = tuple(_named(manager, wish) for wish in wishes)
+    names = tuple(named(manager, wish) for wish in wishes)
     if manager == "apt":
         guards = () if removals else ("--no-remove",)
         down = ("--allow-downgrades",) if downgrade else ()
@@ -79,7 +79,8 @@ def exists(manager: str, name: str) -> Argv:
     return (manager, "-q", "info", name)
 
 
-def _named(manager: str, wish: Wish) -> str:
+def named(manager: str, wish: Wish) -> str:
+    """The word for a wish on the package manager's command line."""
     if not wish.version:
         return wish.name
     return f"{wish.name}={wish.version}" if manager in ("apt", "zypper") else f"{wish.name}-{wish.version}"

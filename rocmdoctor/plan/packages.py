@@ -26,7 +26,8 @@ Versions = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class RefreshIndex(Step):
-    """Read the package lists again. There is nothing to do when the packages that it is for (`serves`) are there."""
+    """Read the package lists again. There is nothing to do when the packages that it is for (`serves`) are there; without any it
+    is for the lists themselves."""
 
     kind: ClassVar[str] = "refresh-index"
     shapes: ClassVar[Mapping[str, Any]] = {"serves": lambda rows: tuple(Wish(**row) for row in rows)}
@@ -41,19 +42,23 @@ class RefreshIndex(Step):
         return (managers.refresh(self.manager, self.repositories),)
 
     def is_done(self, host: Host) -> bool:
-        return not unfulfilled(installed(host), self.serves)
+        return bool(self.serves) and not unfulfilled(installed(host), self.serves)
 
     def took(self, host: Host) -> bool:
         return True  # apply has read what the package manager said
 
     def apply(self, run: Run, before: Record) -> Record:
-        output = run_or_fail(run, self.commands[0])
-        if self.manager == "apt":
-            told = [line for line in output.splitlines() if line.startswith(("Err:", "E:", "W:"))]
-            lost = [line for line in told if _names_one(line, self.repositories)]
-            if lost:  # apt-get update ends with 0 when it could not read a repository
-                said = next((line for line in lost if not line.startswith("Err:")), lost[0])
-                raise ChangeFailed(f"apt could not read AMD's repository: {said[:300]}")
+        if self.manager != "apt":
+            run_or_fail(run, self.commands[0])
+            return {}
+        answer = run.target.run(self.commands[0], run.log, heard=run.heard)
+        fault, strange = apt_faults(answer.stdout, self.repositories)
+        if fault is None and answer.rc != 0 and not strange:
+            fault = last_words(answer.stdout, answer.stderr)
+        if fault is not None:  # apt-get update ends with 0 when it could not read a repository
+            raise ChangeFailed(f"apt cannot read the package lists: {fault}")
+        if strange:
+            run.say(f"apt could not read another repository, which is left to you: {strange}")
         return {}
 
     def undo(self, run: Run, before: Record, after: Record | None) -> None:
@@ -65,8 +70,14 @@ class RefreshIndex(Step):
         run.target.run(argv, run.log)
 
 
-def _names_one(line: str, urls: Iterable[str]) -> bool:
-    return any(url.rstrip("/").partition("://")[2] in line for url in urls)
+def apt_faults(output: str, urls: Iterable[str]) -> tuple[str | None, str | None]:
+    """What `apt-get update` said against these repositories, and against others: a line of each, or None."""
+    told = [line.strip() for line in output.splitlines() if line.startswith(("Err:", "E:", "W:"))]
+    places = [url.rstrip("/").partition("://")[2] for url in urls]
+    ours = [line for line in told if any(place in line for place in places)]
+    others = [line for line in told if line not in ours and "://" in line]
+    worst = next((line for line in ours if not line.startswith("Err:")), ours[0] if ours else None)
+    return (worst[:300] if worst else None), (others[0][:300] if others else None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from rocmdoctor.host.target import ChangeFailed, Target
 from rocmdoctor.plan import journal, kept
 from rocmdoctor.plan.apply import Outcome, Watcher, log_of, prepare_state
 from rocmdoctor.plan.journal import Entry, Journal
+from rocmdoctor.plan.packages import RefreshIndex
 from rocmdoctor.plan.step import Run, Step
 
 
@@ -49,7 +50,8 @@ def _take_back(entry: Entry, book: Journal, target: Target, watcher: Watcher) ->
     run = Run(target, log, f"{kept.STATE}/kept/{entry.id}", watcher.says, watcher.breathes)
     steps = entry.changed
     changed: list[str] = []
-    ordered: list[tuple[str, Step]] = [("undo", step) for step in reversed(steps)] + [("settle", step) for step in steps]
+    lists_first = sorted(steps, key=lambda step: step.kind != RefreshIndex.kind)
+    ordered: list[tuple[str, Step]] = [("undo", step) for step in reversed(steps)] + [("settle", step) for step in lists_first]
     for number, (phase, step) in enumerate(ordered, 1):
         if (phase, step.id) in entry.undone_steps:
             continue

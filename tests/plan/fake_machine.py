@@ -59,6 +59,7 @@ class FakeMachine:
     operations: int = 0
     ran: list[tuple[str, ...]] = field(default_factory=list)
     boot_id: str = "boot-1"
+    free: int = 1 << 40
     nodes: dict[str, dict[str, Any]] = field(default_factory=dict)
     extra_files: dict[str, bytes] = field(default_factory=dict)
     commands: list[dict[str, Any]] = field(default_factory=list)
@@ -196,6 +197,9 @@ class FakeMachine:
 
     def lock_holder(self, path: str) -> int | None:
         return None
+
+    def room(self, path: str) -> tuple[int, int] | None:
+        return (1, self.free)
 
     def fetch(self, url: str, limit: int, ca: str | None = None) -> bytes:
         if url not in self.urls:

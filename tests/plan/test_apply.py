@@ -235,10 +235,8 @@ def test_apt_ends_with_0_and_has_not_read_the_repository() -> None:
 
     def apt(words: tuple[str, ...]) -> tuple[int, str]:
         if "update" in words:
-            return (
-                0,
-                "Err:1 https://repo.example/apt/6.2.4 jammy Release\n  404\nW: Failed to fetch https://repo.example/apt/6.2.4/x  404\n",
-            )
+            address = "https://repo.example/apt/6.2.4"
+            return 0, f"Err:1 {address} jammy Release\n  404\nW: Failed to fetch {address}/x  404\n"
         return real(words)
 
     host._apt = apt  # type: ignore[method-assign]
@@ -344,3 +342,16 @@ def test_the_journal_has_intents_before_results() -> None:
     assert order[0] == ("plan", None) and order[-1] == ("end", None)
     for step in ("key", "list", "packages"):
         assert order.index(("intent", step)) < order.index(("result", step))
+
+
+def test_another_repository_that_is_broken_is_said_and_no_obstacle() -> None:
+    host = machine()
+    real = host._apt
+
+    def apt(words: tuple[str, ...]) -> tuple[int, str]:
+        return (100, "E: The repository 'https://other.example/x Release' is not signed.\n") if "update" in words else real(words)
+
+    host._apt = apt  # type: ignore[method-assign]
+    watcher = Quiet()
+    assert applying.apply(whole_plan(), host, watcher).status == "done"
+    assert any("other.example" in text for text in watcher.said)

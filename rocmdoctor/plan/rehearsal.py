@@ -1,0 +1,199 @@
+"""What the package manager would do with the plan's repositories, asked before anything is changed.
+
+The repositories of the plan are laid out in a scratch folder of our own beside copies of those that stay, the signing keys are
+fetched and verified there, and the package manager plays the installation with that: it names what it would remove and the room
+that it needs. A wrong key, a mirror that is down, a package that does not exist: all of it is found here, with nothing changed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from rocmdoctor.facts import openpgp_key
+from rocmdoctor.host.target import ChangeFailed, Target
+from rocmdoctor.plan import journal, kept, managers
+from rocmdoctor.plan.apply import prepare_state
+from rocmdoctor.plan.files import RemoveFile, WriteFile, last_words
+from rocmdoctor.plan.keys import FetchKey, ImportKey, fetched
+from rocmdoctor.plan.managers import Wish
+from rocmdoctor.plan.packages import InstallPackages, RefreshIndex, RemovePackages, apt_faults
+from rocmdoctor.plan.programs import RunCommand
+from rocmdoctor.plan.step import Argv, Plan, Refusal, Run, Step
+
+FOLDER = f"{kept.STATE}/rehearsal"
+LOG = f"{kept.LOGS}/rehearsal.log"
+SOURCES = {"dnf": "/etc/yum.repos.d", "tdnf": "/etc/yum.repos.d", "zypper": "/etc/zypp/repos.d"}
+_UNITS = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_APT_SIZES = (r"Need to get ([\d.,]+) ?([kMGT]?)B", r"After this operation, ([\d.,]+) ?([kMGT]?)B of additional disk space")
+_DNF_SIZES = (r"Total download size: ([\d.,]+) ?([kMGT]?)", r"Installed size: ([\d.,]+) ?([kMGT]?)")
+_ZYPPER_SIZES = (r"Overall download size: ([\d.,]+) ?([KMGT]?)i?B", r"additional ([\d.,]+) ?([KMGT]?)i?B will be used")
+_SIZES = {"apt": _APT_SIZES, "dnf": _DNF_SIZES, "tdnf": _DNF_SIZES, "zypper": _ZYPPER_SIZES}
+DOWNLOADS = {"apt": "/var/cache/apt/archives", "dnf": "/var/cache/dnf", "tdnf": "/var/cache/tdnf", "zypper": "/var/cache/zypp"}
+
+
+def rehearse(plan: Plan, target: Target, log: str) -> tuple[Refusal, ...]:
+    """Why the plan would fail or remove what it does not name. Empty when it would not, and when there is nothing to ask.
+
+    Raises ChangeFailed when the scratch folder cannot be made.
+    """
+    open_ = plan.open_steps
+    installs = [step for step in open_ if isinstance(step, InstallPackages)]
+    manager = installs[0].manager if installs else ""
+    # repositories that come with a package (EPEL) or a subscription are not there yet: then the steps themselves look
+    if not installs or any(isinstance(step, RunCommand) for step in open_):
+        return ()
+    prepare_state(target)
+    with target.lock(journal.LOCK):
+        if target.state(FOLDER) is not None:
+            target.remove_tree(FOLDER)
+        target.make_folder(FOLDER, 0o700)
+        run = Run(target, log, FOLDER, lambda text: None)
+        try:
+            return tuple(_asked(run, manager, open_, installs))
+        except ChangeFailed as error:
+            return (Refusal("rehearsal", str(error), "nothing was changed"),)
+        finally:
+            target.remove_tree(FOLDER)
+
+
+def _asked(run: Run, manager: str, steps: tuple[Step, ...], installs: list[InstallPackages]) -> Iterator[Refusal]:
+    keys = _keys(run, steps)
+    options = _apt_options(run, steps, keys) if manager == "apt" else _rpm_options(run, manager, steps)
+    allowed = {name for step in steps if isinstance(step, RemovePackages) for name in step.names}
+    allowed |= {name for step in installs for name in step.removes}
+    if manager == "apt":
+        argv: Argv = ("apt-get", *options, "update")
+        answer = run.target.run(argv, run.log)
+        urls = [url for step in steps if isinstance(step, RefreshIndex) for url in step.repositories]
+        fault, strange = apt_faults(answer.stdout, urls)
+        if fault or (answer.rc != 0 and not strange):
+            raise ChangeFailed(f"apt cannot read AMD's repository: {fault or last_words(answer.stdout, answer.stderr)}")
+    wishes = tuple(_existing(run, manager, options, (wish for step in installs for wish in step.wishes)))
+    argv = _play(manager, options, wishes, [n for s in steps if isinstance(s, RemovePackages) for n in s.names])
+    answer = run.target.run(argv, run.log)
+    found = managers.rehearsed(manager, answer.rc, answer.stdout)
+    aborted = manager == "apt" and "Abort" in answer.stdout
+    if found.failed and not aborted:
+        raise ChangeFailed(f"{manager} cannot install this: {last_words(answer.stdout, answer.stderr)}")
+    strangers = [name for name in _removals(manager, answer.stdout, found.removes) if name.partition(":")[0] not in allowed]
+    if strangers:
+        names = ", ".join(strangers[:8])
+        yield Refusal(
+            "removals", f"{manager} would remove {names}, which the plan does not name", "remove or keep them by hand first"
+        )
+    yield from _room(run.target, manager, answer.stdout)
+
+
+def _keys(run: Run, steps: tuple[Step, ...]) -> dict[str, str]:
+    """Verified keys in the scratch folder: place in the plan to place here. Raises ChangeFailed for one that is refused."""
+    found = {}
+    for step in steps:
+        if isinstance(step, (FetchKey, ImportKey)):
+            data = fetched(run, step.url, step.fingerprint, step.trusted, step.ca)
+            if isinstance(step, FetchKey):
+                place = f"{FOLDER}/{step.path.rpartition('/')[2]}"
+                run.target.write(place, data if place.endswith(".asc") else openpgp_key.dearmored(data))
+                found[step.path] = place
+    return found
+
+
+def _laid_out(run: Run, steps: tuple[Step, ...], folder: str, place: str, keys: dict[str, str]) -> None:
+    """A folder of source files as the plan leaves it."""
+    target = run.target
+    target.make_folder(place)
+    changed = {s.path for s in steps if isinstance(s, (WriteFile, RemoveFile))}
+    for name in target.names(folder):
+        state = target.state(f"{folder}/{name}")
+        if f"{folder}/{name}" not in changed and state is not None and state.type != "dir":
+            data = target.read(f"{folder}/{name}")
+            if data is not None:
+                target.write(f"{place}/{name}", data)
+    for step in steps:
+        if isinstance(step, WriteFile) and step.path.rpartition("/")[0] == folder:
+            text = step.text
+            for there, here in keys.items():
+                text = text.replace(there, here)
+            target.write(f"{place}/{step.path.rpartition('/')[2]}", text.encode())
+
+
+def _apt_options(run: Run, steps: tuple[Step, ...], keys: dict[str, str]) -> tuple[str, ...]:
+    target = run.target
+    for part in ("sources.list.d", "preferences.d", "apt.conf.d"):
+        _laid_out(run, steps, f"/etc/apt/{part}", f"{FOLDER}/{part}", keys)
+    target.make_folder(f"{FOLDER}/cache")
+    # the lists that are there already need not be fetched again
+    answer = target.run(("cp", "-a", "/var/lib/apt/lists", f"{FOLDER}/lists"), run.log)
+    if answer.rc != 0:
+        target.make_folder(f"{FOLDER}/lists")
+    settings = (
+        f"Dir::Etc::sourceparts={FOLDER}/sources.list.d",
+        f"Dir::Etc::preferencesparts={FOLDER}/preferences.d",
+        f"Dir::State::lists={FOLDER}/lists",
+        f"Dir::Cache={FOLDER}/cache",
+        "Dir::State::status=/var/lib/dpkg/status",
+        "APT::Sandbox::User=root",  # the folder is ours alone
+        "Debug::NoLocking=1",
+    )
+    return tuple(word for setting in settings for word in ("-o", setting))
+
+
+def _rpm_options(run: Run, manager: str, steps: tuple[Step, ...]) -> tuple[str, ...]:
+    _laid_out(run, steps, SOURCES[manager], f"{FOLDER}/repos", {})
+    if manager == "zypper":
+        # the key is verified, and imported by the plan itself; here nothing is installed
+        return ("--non-interactive", "--no-gpg-checks", "--reposd-dir", f"{FOLDER}/repos")
+    return ("--assumeno", f"--setopt=reposdir={FOLDER}/repos")
+
+
+def _existing(run: Run, manager: str, options: tuple[str, ...], wishes: Iterable[Wish]) -> Iterator[Wish]:
+    """Without the optional ones that there is no package of."""
+    for wish in wishes:
+        show = ("apt-cache", *options, "show", wish.name)
+        if not wish.optional or (manager == "apt" and run.target.run(show, run.log).rc == 0):
+            yield wish
+
+
+def _play(manager: str, options: tuple[str, ...], wishes: tuple[Wish, ...], gone: list[str]) -> Argv:
+    names = [managers.named(manager, wish) for wish in wishes]
+    if manager == "apt":
+        return ("apt-get", *options, "--assume-no", "install", *names, *(f"{name}-" for name in gone if name not in names))
+    if manager == "zypper":
+        return ("zypper", *options, "install", "--dry-run", *names, *(f"-{name}" for name in gone if name not in names))
+    return (manager, *options, "install", *names)
+
+
+def _removals(manager: str, output: str, found: tuple[str, ...]) -> tuple[str, ...]:
+    """apt's real run names them under a heading, its simulation line by line."""
+    if manager != "apt":
+        return found
+    section = re.search(r"^The following packages will be REMOVED:\n((?:  .*\n)+)", output, re.M)
+    return (*found, *(name.rstrip("*") for name in section[1].split())) if section else found
+
+
+def _room(target: Target, manager: str, output: str) -> Iterator[Refusal]:
+    """Whether the download and what is unpacked fit, by the package manager's own numbers."""
+    download, unpacked = (_bytes(pattern, output) for pattern in _SIZES[manager])
+    asked = [(DOWNLOADS[manager], download), ("/opt", unpacked)]
+    by_place: dict[int, tuple[str, int, int]] = {}
+    for path, size in asked:
+        room = target.room(path)
+        if size and room is not None:
+            device, free = room
+            place, needed, _ = by_place.get(device, (path, 0, free))
+            by_place[device] = (place, needed + size, free)
+    for path, needed, free in by_place.values():
+        if needed > free:
+            reason = f"{needed >> 20} MiB are needed on the file system of {path}, and {free >> 20} MiB are free"
+            yield Refusal("disk", reason, "make room there")
+
+
+def _bytes(pattern: str, output: str) -> int | None:
+    found = re.search(pattern, output)
+    if not found:
+        return None
+    number = found[1].replace(",", "")
+    try:
+        return int(float(number) * _UNITS[found[2].lower() or "b"])
+    except ValueError:
+        return None
