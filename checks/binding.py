@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from rocmdoctor.facts import Facts
+from rocmdoctor.facts import Facts, known
 from rocmdoctor.facts.gpus import Gpu
 
+NVIDIA = "10de"
 ON_A_KERNEL = ("bare-metal", "vm")
 """Places whose kernel is the host's own to judge; a container's kernel is not (rules.md 46)."""
 GIVEN_AWAY = ("vfio-pci", "pci-stub", "gim", "xen-pciback")
@@ -24,3 +25,10 @@ def driverless(facts: Facts) -> bool:
 
 def any_bound(facts: Facts) -> bool:
     return any(g.driver == "amdgpu" or g.kfd for g in facts.gpus)
+
+
+def nvidia_here(facts: Facts) -> bool:
+    """An NVIDIA GPU is here as well: on the PCI bus, or in WSL by the libraries that its Windows driver brings."""
+    if any(name.startswith(("libcuda.so", "libnvidia-ml.so")) for name in facts.place.wsl_libraries):
+        return True
+    return any(d.vendor == NVIDIA and d.is_display for d in known(lambda: facts.pci, ()))

@@ -16,7 +16,8 @@ Sign = tuple[str, str, str]
 
 OPENS = (
     *("amdgpu_module.bound", "pcie_atomics.accepted", "kfd_node.present", "kfd_node.opens", "permissions.kfd-access"),
-    *("permissions.render-access", "container.devices", "container.nodes-open", "wsl.runtime", "wsl.loader-cache", "hsa_override.valid"),
+    *("permissions.render-access", "container.devices", "container.nodes-open", "wsl.runtime", "wsl.loader-cache"),
+    "hsa_override.valid",
     *("visibility_env.gpus-left", "mixed_gpu.gfx803", "gpu_health.hardware", "gpu_health.responding", "rocminfo.runs"),
 )
 """What must hold before a program can use the GPU."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from rocmdoctor.checks import remedies
 from rocmdoctor.checks.remedies import recheck
@@ -189,6 +189,22 @@ def acts_as(facts: Facts, matrix: Matrix, gpu: Gpu) -> str | None:
         return None
     rule = matrix.override(gpu.gfx, override.value, rocm=known(lambda: facts.rocm_version, None))
     return override.gfx if rule.verdict in ("ok", "noop") else None
+
+
+def override_fix(facts: Facts, matrix: Matrix, gpu: Gpu, has: Callable[[str], bool]) -> tuple[Fix, ...]:
+    """An override, only where the matrix calls it right for this GPU and the build has (`has`) the other target (rules.md 26)."""
+    for value, target in matrix.override_suggestions(gpu.gfx or ""):
+        if has(target):
+            mixed = len({g.gfx for g in facts.gpus if g.gfx}) > 1 and gpu.kfd_node is not None
+            name = f"{OVERRIDE}_{gpu.kfd_node}" if mixed else OVERRIDE
+            return (
+                Fix(
+                    f"Run programs with {name}={value}: {gpu.gfx} and {target} share one instruction set (unofficial, widely used)",
+                    (("env", f"{name}={value}", "python3", "your_program.py"),),
+                    verify=recheck("torch_arch.*", "gpu_support.*"),
+                ),
+            )
+    return ()
 
 
 @check(

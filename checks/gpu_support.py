@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rocmdoctor.checks import remedies
-from rocmdoctor.checks.environment import acts_as
+from rocmdoctor.checks import fitting, remedies
+from rocmdoctor.checks.environment import acts_as, in_sight, override_fix
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
 from rocmdoctor.facts.gpus import Gpu
 from rocmdoctor.matrix import Matrix, Verdict
+from rocmdoctor.matrix.distributions import OsBase
 from rocmdoctor.results import Evidence, Finding, Fix, Status
 
 
@@ -23,19 +24,22 @@ from rocmdoctor.results import Evidence, Finding, Fix, Status
 def release(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """Compares each GPU's gfx target with the installed rocBLAS files (what was built) and with the release's support list
     (what AMD states). A target that was built works even where AMD does not list it, so only its absence is a failure. An
-    integrated GPU beside a served one is not judged, and neither is a target that a ROCm wheel here serves: a wheel brings
-    its own libraries (rules.md 31)."""
+    integrated GPU beside a discrete one is not judged, and neither is a GPU that the visibility variables hide, or a target
+    that a ROCm wheel here serves: a wheel brings its own libraries (rules.md 31). Beside a GPU that is served, one that is
+    not is a warning."""
     rocm = facts.rocm_version
     active = facts.rocm.active
     built = active.gfx if active and not facts.asked_rocm else None
     if not rocm and built is None:
         raise NotApplicable("no ROCm of a known version is installed")
     wheel = _wheel_gfx(facts)
-    unserved = [g for g in facts.gpus if g.gfx and not _served(facts, matrix, g, rocm, built) and g.gfx not in wheel]
-    anything_served = len(unserved) < sum(bool(g.gfx) for g in facts.gpus)
+    gpus = in_sight(facts)
+    unserved = [g for g in gpus if g.gfx and not _served(facts, matrix, g, rocm, built) and g.gfx not in wheel]
+    anything_served = len(unserved) < sum(bool(g.gfx) for g in gpus)
+    discrete = any(g.klass != "apu" for g in gpus)
     for gpu in {g.gfx: g for g in unserved}.values():
-        if not (anything_served and gpu.klass == "apu"):
-            yield from _unserved(matrix, gpu, rocm, built, active.root if active else "")
+        if not (discrete and gpu.klass == "apu"):
+            yield from _unserved(facts, matrix, gpu, rocm, built, active.root if active else "", anything_served)
 
 
 def _served(facts: Facts, matrix: Matrix, gpu: Gpu, rocm: str | None, built: frozenset[str] | None) -> bool:
@@ -46,7 +50,9 @@ def _served(facts: Facts, matrix: Matrix, gpu: Gpu, rocm: str | None, built: fro
     return answer.verdict is not Verdict.UNSUPPORTED
 
 
-def _unserved(matrix: Matrix, gpu: Gpu, rocm: str | None, built: frozenset[str] | None, root: str) -> Iterator[Finding]:
+def _unserved(
+    facts: Facts, matrix: Matrix, gpu: Gpu, rocm: str | None, built: frozenset[str] | None, root: str, others: bool
+) -> Iterator[Finding]:
     answer = matrix.gpu(rocm, gpu.gfx or "", product=gpu.product, family=gpu.family) if rocm else None
     listed = answer is not None and answer.verdict in (Verdict.SUPPORTED, Verdict.DEPRECATED)
     if listed:
@@ -59,13 +65,13 @@ def _unserved(matrix: Matrix, gpu: Gpu, rocm: str | None, built: frozenset[str] 
         evidence.append(Evidence(f"{root}/lib/rocblas/library", "targets: " + ", ".join(sorted(built))))
     if built is not None and unlisted:
         yield Finding(
-            Status.FAIL,
+            Status.WARN if others else Status.FAIL,
             f"ROCm {rocm} has no code for the {gpu.label} ({gpu.gfx})",
             "Neither is the target on AMD's list for this release nor among the files of its rocBLAS: programs start, and "
             "the first kernel "
             "ends with 'invalid device function' or a missing TensileLibrary.",
             tuple(evidence),
-            _other_release(matrix, gpu.gfx or ""),
+            tuple(_ways(facts, matrix, gpu, built)),
         )
     else:
         yield Finding(
@@ -77,7 +83,7 @@ def _unserved(matrix: Matrix, gpu: Gpu, rocm: str | None, built: frozenset[str] 
             if built is not None
             else "AMD's libraries of this release are not built for it.",
             tuple(evidence),
-            _other_release(matrix, gpu.gfx or ""),
+            tuple(_ways(facts, matrix, gpu, built)),
         )
 
 
@@ -88,19 +94,23 @@ def _wheel_gfx(facts: Facts) -> frozenset[str]:
     )
 
 
-def _other_release(matrix: Matrix, gfx: str) -> tuple[Fix, ...]:
-    serving = [v for v in matrix.versions if matrix.gpu(v, gfx).verdict is Verdict.SUPPORTED]
-    if not serving:
-        return (Fix(f"No ROCm release of the matrix lists {gfx}: community builds may have it, or use the GPU through Vulkan"),)
-    first, last = serving[0], serving[-1]
-    span = last if first == last else f"{first} to {last}"
-    return (
-        Fix(
-            f"Install a ROCm release that lists {gfx} ({span})",
-            (("rocmdoctor", "install", "--rocm", last),),
-            needs=("root", "network"),
-        ),
-    )
+def _ways(facts: Facts, matrix: Matrix, gpu: Gpu, built: frozenset[str] | None) -> Iterator[Fix]:
+    """What serves this GPU: an override that is right for it, a release that lists it on this system, a PyTorch wheel that has it.
+    Community builds and Vulkan are named only where none of these is."""
+    gfx = gpu.gfx or ""
+    yield from override_fix(facts, matrix, gpu, lambda target: bool(built and target in built))
+    rocm = fitting.newest(facts, matrix)
+    if rocm:
+        yield fitting.install(facts, matrix, f"Install a ROCm release that lists {gfx} for this system: {{rocm}}", "gpu_support.*")
+    wheels = matrix.wheels_for(gfx=gfx, driver=known(lambda: facts.driver_release, None)) if not rocm else ()
+    if wheels:
+        best = wheels[0]
+        yield Fix(
+            f"For PyTorch, use a wheel that has {gfx}, which brings its own ROCm: torch {best.torch} for ROCm {best.rocm}, from "
+            f"{best.index_url}"
+        )
+    if not rocm and (not wheels or fitting.elsewhere(facts, matrix)):
+        yield fitting.nothing_fits(facts, matrix)
 
 
 @check(
@@ -118,6 +128,9 @@ def distribution(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         raise NotApplicable("neither a ROCm of AMD nor a repository of one is here")
     os = facts.os
     base = matrix.base_os(os.id, os.version_id, os.id_like, os.ubuntu_codename, os.codename)
+    active = facts.rocm.active
+    if base is None and active and active.origin == "unknown" and not facts.asked_rocm:
+        raise NotApplicable("no package database that is known here tells whose ROCm this is: the distribution's, as like as not")
     family = next((g.family for g in facts.gpus if g.family), None)
     if base is None:
         answer = None
@@ -141,12 +154,31 @@ def distribution(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             Evidence(f"compat_matrix.yaml {matrix.date}", answer.reason if answer else "no row"),
         ),
         (
-            Fix(
-                "See what AMD lists for this distribution and GPU",
-                (("rocmdoctor", "matrix", "suggest", "--rocm", rocm, "--os", f"{base.id}:{base.version}" if base else os.id),),
-            ),
+            _listed_instead(facts, matrix, rocm, base),
         ),
     )
+
+
+def _listed_instead(facts: Facts, matrix: Matrix, rocm: str, base: OsBase | None) -> Fix:
+    """What to do about a system that is not on the list: the command only where it has an answer."""
+    if base is None:
+        return Fix(
+            f"Keep what works, or use {facts.os.name}'s own ROCm packages, PyTorch wheels (which bring their own ROCm) or a "
+            "container of a distribution that AMD lists"
+        )
+    gfx = next((g.gfx for g in fitting.that_count(facts)), None)
+    what = {"rocm": rocm, "os": f"{base.id}:{base.version}", "gfx": gfx}
+    newest = fitting.newest(facts, matrix)
+    asked = any(a.verdict is Verdict.UNSUPPORTED for a in matrix.query(**what)) if gfx else False
+    if newest and asked:
+        return Fix(
+            f"See the nearest releases that AMD lists for this system and GPU (the newest is ROCm {newest})",
+            (("rocmdoctor", "matrix", "suggest", "--rocm", rocm, "--os", what["os"] or "", "--gfx", gfx or ""),),
+        )
+    if not base.exact and (newest == rocm or matrix.os(rocm, base.id, base.version).ok):
+        name = fitting.system_name(facts, matrix)
+        return Fix(f"Keep AMD's packages of {name}, which are the nearest; where support matters, use {name} or a container of it")
+    return fitting.install(facts, matrix, "Install a release that AMD lists for this system and GPU: {rocm}", "os_support.*")
 
 
 def _release_of_amd(facts: Facts, matrix: Matrix) -> str | None:
@@ -188,24 +220,17 @@ def kernel(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             answer.reason,
             (Evidence("uname -r", facts.kernel.release), Evidence(f"compat_matrix.yaml {matrix.date}", answer.reason)),
             (
-                Fix(
-                    "See the nearest listed kernel",
-                    (
-                        (
-                            "rocmdoctor",
-                            "matrix",
-                            "suggest",
-                            "--rocm",
-                            rocm,
-                            "--os",
-                            f"{base.id}:{base.version}",
-                            "--kernel",
-                            facts.kernel.release,
-                        ),
-                    ),
-                ),
+                _listed_kernel(facts, matrix, rocm, base),
             ),
         )
+
+
+def _listed_kernel(facts: Facts, matrix: Matrix, rocm: str, base: OsBase) -> Fix:
+    what = {"rocm": rocm, "os": f"{base.id}:{base.version}", "kernel": facts.kernel.release}
+    if matrix.suggest(**what):
+        words = tuple(word for name, value in what.items() for word in (f"--{name}", value))
+        return Fix("See the nearest listed kernel", (("rocmdoctor", "matrix", "suggest", *words),))
+    return Fix("Boot a kernel that AMD lists for this system, or keep this one where everything works")
 
 
 @check("mixed_gpu.gfx803", title="No old Polaris card stops ROCm for every GPU", after=["gpu_present.device"])
@@ -229,6 +254,6 @@ def polaris(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 (("driverctl", "set-override", old[0].pci_address or "", "none"),),
                 needs=("root",),
             ),
-            Fix("Or stay with ROCm 6.4, the last line that works beside it", needs=("root", "network")),
+            Fix("Stay with ROCm 6.4, the last line that works beside it", needs=("root", "network")),
         ),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rocmdoctor.checks.binding import nvidia_here
 from rocmdoctor.facts import Facts, known
 from rocmdoctor.facts.rocm import RocmInstall
 
@@ -14,9 +15,7 @@ def real_installs(facts: Facts) -> list[RocmInstall]:
 def computes_elsewhere(facts: Facts) -> bool:
     """The AMD GPUs are the processor's own graphics beside an NVIDIA GPU, and no trace of ROCm is here: a machine for CUDA, whose
     AMD side only drives the display."""
-    if not facts.gpus or any(g.klass != "apu" for g in facts.gpus):
-        return False
-    if not any(d.vendor == "10de" and d.is_display for d in known(lambda: facts.pci, ())):
+    if any(g.klass != "apu" for g in facts.gpus) or not (facts.gpus or facts.place.kind == "wsl") or not nvidia_here(facts):
         return False
     packages = known(lambda: facts.packages, None)
     wheels = known(lambda: facts.pythons, ())

@@ -113,9 +113,15 @@ def opens(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         )
     else:
         detail = "The driver itself refuses: an unsupported GPU, no memory for a KFD process, or a driver in a bad state."
-        fix = Fix("Reboot to reset the driver; if it stays so, read the kfd and amdgpu lines of the kernel log", needs=("reboot",))
+        fix = Fix(
+            "Reboot to reset the driver; if it stays so, read the kfd and amdgpu lines of the kernel log", needs=("reboot",)
+        )
     yield Finding(
-        Status.FAIL, f"Opening {first.path} fails with {first.open}, which is not a matter of groups or modes", detail, evidence, (fix,)
+        Status.FAIL,
+        f"Opening {first.path} fails with {first.open}, which is not a matter of groups or modes",
+        detail,
+        evidence,
+        (fix,),
     )
 
 

@@ -69,6 +69,11 @@ def not_blacklisted(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     config = facts.modprobe
     evidence += [Evidence(b.source, b.line) for b in config.blacklisted if b.module == "amdgpu"]
     evidence += [
+        Evidence(source, f"options amdgpu {options}")
+        for module, options, source in config.options
+        if module == "amdgpu" and "modeset=0" in options.split()
+    ]
+    evidence += [
         Evidence(source, f"install amdgpu {command}")
         for module, command, source in config.installs
         if module == "amdgpu" and _refuses(command)
@@ -76,6 +81,7 @@ def not_blacklisted(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     if not evidence:
         return
     files = [e.source.partition(":")[0] for e in evidence if e.source != "/proc/cmdline"]
+    hard = hard or any("modeset=0" in e.value for e in evidence)  # modprobe alone does not help then
     fixes = [] if hard else [load_amdgpu("Load the driver now (a blacklist only stops the automatic loading)")]
     if files:
         fixes.append(
@@ -97,7 +103,9 @@ def not_blacklisted(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         )
     yield Finding(
         Status.FAIL,
-        "amdgpu is blacklisted and nothing has loaded it",
+        "amdgpu is configured not to start (modeset=0)"
+        if all("modeset=0" in e.value for e in evidence)
+        else "amdgpu is blacklisted and nothing has loaded it",
         "The GPU is on the bus, the module exists, and the configuration says not to load it.",
         tuple(evidence),
         tuple(fixes),
@@ -115,12 +123,12 @@ def modules_extra(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """Ubuntu ships amdgpu, or modules that it links to (amd_iommu_v2), in linux-modules-extra-RELEASE for most kernel flavours.
 
     Judged only when no GPU has a driver, and only for flavours that have such a package: OEM kernels ship everything in
-    linux-modules (rules.md 13).
+    linux-modules, and the kernel for virtual machines (kvm) has no GPU drivers at all (rules.md 13).
     """
     release = facts.kernel.release
     if not driverless(facts) or facts.amdgpu.loaded or facts.packages.kind != "dpkg" or "ubuntu" not in facts.os.ids:
         return
-    if facts.kernel.flavour in ("oem", None) or not facts.packages.has(f"linux-modules-{release}"):
+    if facts.kernel.flavour in ("oem", "kvm", None) or not facts.packages.has(f"linux-modules-{release}"):
         return
     package = f"linux-modules-extra-{release}"
     missing_symbols = log_evidence(facts, r"amdgpu: Unknown symbol ", 3)
@@ -178,6 +186,15 @@ def loaded(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             (Evidence(path, "module file for the running kernel"), Evidence("/sys/module/amdgpu", "absent")),
             (load_amdgpu(), Fix("If it loads now, reboot once to see that it also loads at boot", needs=("reboot",))),
         )
+    elif others := _only_other_kernels(facts):
+        yield Finding(
+            Status.FAIL,
+            f"The modules of the running kernel {release} are gone: the kernel was updated since this boot",
+            "Some distributions replace a kernel in place. What was not loaded before the update cannot be loaded until the next "
+            "boot.",
+            (Evidence("/lib/modules", ", ".join(others[:4])), Evidence("uname -r", release)),
+            (Fix("Reboot into the installed kernel", (("systemctl", "reboot"),), needs=("root", "reboot")),),
+        )
     else:
         yield Finding(
             Status.FAIL,
@@ -192,6 +209,13 @@ def loaded(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 ),
             ),
         )
+
+
+def _only_other_kernels(facts: Facts) -> tuple[str, ...]:
+    """Kernels that have modules, when the running one has none: its folder is not there."""
+    there: tuple[str, ...] = known(lambda: tuple(facts.host.names("/lib/modules")), ())
+    kernels = tuple(n for n in there if n[:1].isdigit())
+    return () if facts.kernel.release in kernels else kernels
 
 
 def _dkms_explains(facts: Facts) -> bool:

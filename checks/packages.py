@@ -10,12 +10,15 @@ from rocmdoctor.checks import remedies
 from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
+from rocmdoctor.facts.dkms import DkmsLog
 from rocmdoctor.facts.packages import Package
 from rocmdoctor.matrix import Matrix
 from rocmdoctor.results import Evidence, Finding, Fix, Status
 
 BOOT_FREE = 100 << 20
-"""Bytes. An initramfs with amdgpu's firmware takes 100 MB and more (case of a full /boot on Debian 13)."""
+"""Bytes, where the driver of DKMS is installed: an initramfs with its firmware takes 100 MB and more (Debian 13)."""
+BOOT_FREE_INBOX = 50 << 20
+"""Bytes, with the kernel's own driver."""
 
 
 @check("disk.boot", title="/boot has room for an initramfs", places=("bare-metal", "vm"))
@@ -25,17 +28,19 @@ def boot(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     filesystem = facts.host.filesystem("/boot")
     if filesystem is None:
         raise NotApplicable("/boot is not a file system of its own")
-    if filesystem.free >= BOOT_FREE:
+    packaged = known(lambda: facts.packages.has("amdgpu-dkms") or facts.packages.has("rock-dkms"), False)
+    if filesystem.free >= (BOOT_FREE if packaged else BOOT_FREE_INBOX):
         return
     broken = [
         p
         for p in known(lambda: facts.packages.broken, ())
         if p.name.startswith(("linux-", "initramfs", "kernel", "amdgpu", "dkms"))
     ]
+    full = filesystem.free < 20 << 20
     yield Finding(
-        Status.FAIL if broken or filesystem.free < 20 << 20 else Status.WARN,
-        f"/boot is full: {filesystem.free >> 20} MiB of {filesystem.size >> 20} MiB are free",
-        "The next initramfs does not fit"
+        Status.FAIL if broken or full else Status.WARN,
+        f"/boot is {'full' if full else 'nearly full'}: {filesystem.free >> 20} MiB of {filesystem.size >> 20} MiB are free",
+        ("The next initramfs does not fit" if broken or full else "The next initramfs may not fit")
         + (f", and {broken[0].name} is left {broken[0].state} because of it." if broken else ".")
         + " Repeating the installation does not help; room must be made first.",
         (
@@ -80,6 +85,7 @@ def configured(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         return
     ours = {p.name for p in broken}
     wants = [u for u in known(lambda: packages.unmet(), ()) if u.package.name in ours and not u.waits]
+    other = _build_for_another_kernel(facts) if ours & {"amdgpu-dkms", "rock-dkms"} else None
     evidence = tuple(Evidence(f"package {p.name}", f"{p.version}: {p.state}") for p in broken[:4]) + tuple(
         Evidence(f"package {u.package.name}", f"wants {u}, installed: {u.found.full_version if u.found else 'none'}")
         for u in wants[:3]
@@ -91,10 +97,27 @@ def configured(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         (
             f"It wants {wants[0]}, and {wants[0].found.full_version if wants[0].found else 'nothing of that name'} is installed."
             if wants
+            else f"Its module is built for the running kernel and does not build for {other.kernel}, which is installed as well."
+            if other
             else "Its installation was interrupted or its script failed."
         ),
-        evidence,
+        evidence + (tuple(Evidence(other.path, line) for line in other.errors[:2]) if other else ()),
         (
+            *(
+                (
+                    Fix(
+                        f"Remove the kernel {other.kernel} and its headers, or install a newer driver release that names it",
+                        remedies.remove(facts, f"linux-headers-{other.kernel}", f"linux-image-{other.kernel}")
+                        if remedies.manager(facts) == "apt"
+                        else (),
+                        needs=("root",),
+                        verify=recheck("packages.*"),
+                    ),
+                    remedies.inbox_driver(facts),
+                )
+                if other
+                else ()
+            ),
             Fix(
                 "Finish the interrupted installation",
                 (("dpkg", "--configure", "-a"), ("apt-get", "install", "-f")),
@@ -108,6 +131,12 @@ def configured(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             ),
         ),
     )
+
+
+def _build_for_another_kernel(facts: Facts) -> DkmsLog | None:
+    """A failed build for a kernel that does not run: dpkg stops at it, though the running kernel has its module."""
+    logs = known(lambda: facts.dkms.logs, ())
+    return next((log for log in logs if log.errors and log.kernel and log.kernel != facts.kernel.release), None)
 
 
 def _ours(package: Package) -> bool:

@@ -111,8 +111,9 @@ def nodes_open(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         return
     first = nodes[0]
     engine = facts.place.container
+    fixes: tuple[Fix, ...]
     numbers = " and ".join(dict.fromkeys(f"c {n.major}:*" for n in nodes if n.major is not None))
-    lines = (("lxc.cgroup2.devices.allow" + (f" for {numbers}" if numbers else ""))) + ", and a mount entry each"
+    lines = "lxc.cgroup2.devices.allow" + (f" for {numbers}" if numbers else "") + ", and a mount entry each"
     if first.open == "EPERM":
         detail = "The mode allows it and the kernel refuses it: the container's device cgroup does not list the node."
         fixes = (

@@ -19,7 +19,7 @@ from rocmdoctor.results import Evidence, Finding, Fix, Status
 def amdsmi(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """torch counts GPUs through amdsmi. An amdsmi package beside a TheRock torch loads a second libamd_smi into the process,
     which aborts at exit or counts zero GPUs (pytorch #186516); pynvml without amdsmi makes torch 2.4 to 2.6 take the one for
-    the other (NameError)."""
+    the other (NameError; later ones do not import pynvml on AMD)."""
     env, torch = rocm_torch(facts)
     own, nvml = env.get("amdsmi"), env.get("pynvml") or env.get("nvidia-ml-py")
     if own and torch.layout == "rocm-sdk":

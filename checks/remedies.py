@@ -47,6 +47,30 @@ def remove(facts: Facts, *packages: str) -> tuple[tuple[str, ...], ...]:
     return ((*REMOVE[tool], *packages),) if tool in REMOVE else ()
 
 
+def write(path: str, *lines: str, add: bool = False) -> tuple[str, ...]:
+    """Write a file with these lines (or `add` them to it). The lines are data of ours, or quoted: the shell runs nothing of them."""
+    content = " ".join(map(_quoted, lines))
+    return ("sh", "-c", f'printf "%s\\n" {content} {">>" if add else ">"} {_quoted(path) if _special(path) else path}')
+
+
+def replace(path: str, old: str, new: str) -> tuple[str, ...]:
+    """Replace a text in a file wherever it stands; () for a text that is not one plain line."""
+    if not old or not f"{old}{new}".isprintable():
+        return ()
+    pattern = "".join(f"\\{c}" if c in "\\.*[]^$|" else c for c in old)
+    by = "".join(f"\\{c}" if c in "\\&|" else c for c in new)
+    return ("sed", "-i", f"s|{pattern}|{by}|g", path)
+
+
+def _quoted(text: str) -> str:
+    """In double quotes, for a shell: readable inside of the single quotes that the report puts around the command."""
+    return '"' + "".join(f"\\{c}" if c in '\\"$`' else c for c in text) + '"'
+
+
+def _special(path: str) -> bool:
+    return not path.replace("/", "").replace(".", "").replace("-", "").replace("_", "").isalnum()
+
+
 def headers(facts: Facts) -> tuple[str, ...]:
     """Packages with the headers of the running kernel, as AMD's install prerequisites name them."""
     release = facts.kernel.release

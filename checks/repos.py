@@ -114,6 +114,53 @@ def paths(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             )
 
 
+        elif reason := _no_such_directory(source, matrix):
+            yield Finding(
+                Status.FAIL,
+                f"AMD's repository {source.product}/{release} does not exist",
+                f"{reason} The package manager gets a 404.",
+                (_shown(source),),
+                (
+                    *(
+                        (
+                            Fix(
+                                f"Write {release.removesuffix('.0')} instead of {release} in {source.file}",
+                                (("apt-get", "update"),) if source.kind == "apt" else (),
+                                needs=("root", "network"),
+                                verify=recheck("repo.*"),
+                            ),
+                        )
+                        if release and release.count(".") == 2 and release.endswith(".0")
+                        else ()
+                    ),
+                    _rewrite(facts, matrix),
+                ),
+            )
+
+
+def _no_such_directory(source: Repository, matrix: Matrix) -> str:
+    """Why AMD's server has no directory of that name: a sentence, "" where it may have one (a release newer than the matrix)."""
+    release = source.release or ""
+    numbers = versions.components(release)
+    if source.product not in CLASSIC or len(numbers) < 2 or numbers < (5,):
+        return ""
+    if len(numbers) == 3 and numbers[2] == 0:
+        return f"A final .0 is dropped in paths (it is {release[:-2]}), though packages keep it."
+    by_distribution = source.kind == "apt" and source.product in ("amdgpu", "graphics")
+    if by_distribution and not any(_distribution_follows(u) for u in source.uris):
+        return f"The name of the distribution is missing behind {release}: {source.product}/{release}/ubuntu."
+    oldest = versions.components(matrix.versions[0])[:2]
+    known_series = {versions.components(v)[:2] for v in matrix.versions}
+    if source.product == "rocm" and oldest < numbers[:2] < max(known_series) and numbers[:2] not in known_series:
+        return f"There was no ROCm {release}."
+    return ""
+
+
+def _distribution_follows(uri: str) -> bool:
+    folders = [f for f in uri.split("/") if f]
+    return any(f.startswith(("ubuntu", "debian")) for f in folders[3:])
+
+
 def _never_a_driver(release: str) -> bool:
     """A ROCm number from 7.0 on: driver releases have numbers from 30 on since then, and 20 to 23 were the years before 5.5."""
     return (7,) <= versions.components(release)[:1] < (20,)
@@ -132,7 +179,38 @@ def suites(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     for source in amd_sources(facts):
         if source.kind == "apt":
             wrong = [s for s in source.suites if s not in ("ubuntu", "stable") and wanted and s != wanted]
-            if wrong and source.product in CLASSIC:
+            rocm = matrix.rocm_of_repository(source.release or "") if source.product in CLASSIC else None
+            absent = [s for s in source.suites if rocm and s not in ("ubuntu", "stable") and not _published(matrix, s, rocm)]
+            if absent:
+                serves = wanted if wanted and rocm and _published(matrix, wanted, rocm) else None
+                yield Finding(
+                    Status.FAIL,
+                    f"AMD's repository of {source.product} {source.release} has no suite {absent[0]}",
+                    f"apt gets a 404 (no Release file). AMD builds for some Ubuntu releases; {os.name} takes the packages of "
+                    + (f"{serves}." if serves else f"{wanted or 'none'}, which this release does not have: choose a newer one."),
+                    (_shown(source), Evidence("/etc/os-release", f"{os.id} {os.version_id or ''} {os.codename or ''}".strip())),
+                    (
+                        *(
+                            (
+                                Fix(
+                                    f"Replace {absent[0]} by {serves} in {source.file}, then update the package lists",
+                                    (("apt-get", "update"),),
+                                    needs=("root", "network"),
+                                    verify=recheck("repo.*"),
+                                ),
+                            )
+                            if serves
+                            else ()
+                        ),
+                        Fix(
+                            "Let rocmdoctor choose a release that AMD has for this system, and write its repository, key and pin",
+                            (("rocmdoctor", "install"),),
+                            needs=("root", "network"),
+                            verify=recheck("repo.*"),
+                        ),
+                    ),
+                )
+            elif wrong and source.product in CLASSIC:
                 yield Finding(
                     Status.WARN,
                     f"{source.file} names the suite {wrong[0]}, this host needs {wanted}",
@@ -177,6 +255,11 @@ def suites(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                     (_shown(source),),
                     (Fix(f"Use el{host[0]} in the path", needs=("root",), verify=recheck("repo.*")),),
                 )
+
+
+def _published(matrix: Matrix, suite: str, rocm: str) -> bool:
+    """From 7.9 on the packages lie elsewhere, with suites of their own."""
+    return versions.components(rocm)[:2] >= (7, 9) or matrix.faults.has_apt_suite(suite, rocm)
 
 
 def _el_major(source: Repository) -> int | None:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from rocmdoctor.checks import remedies
 from rocmdoctor.checks.installed import computes_elsewhere, real_installs
-from rocmdoctor.checks.binding import nvidia_here
 from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rocmdoctor import versions
 from rocmdoctor.checks import remedies
 from rocmdoctor.checks.binding import nvidia_here
-from rocmdoctor.checks.environment import acts_as, in_sight
+from rocmdoctor.checks.environment import acts_as, in_sight, override_fix
 from rocmdoctor.checks.installed import real_installs
 from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.engine import NotApplicable, check
@@ -160,7 +160,7 @@ def arch(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 Evidence(f"{torch.path}", "targets: " + ", ".join(sorted(targets, key=lambda t: (len(t), t)))),
             ),
             (
-                *_override_fix(matrix, gpu, torch, compiled, facts),
+                *override_fix(facts, matrix, gpu, lambda target: not _lacks(target, torch, compiled)),
                 *wheel_fix(facts, matrix, env, f"Install a wheel that has {gpu.gfx}"),
             ),
         )
@@ -194,22 +194,6 @@ def _lacks(gfx: str, torch: Torch, compiled: frozenset[str] | None, apu: bool | 
     if files and gfx not in files:
         return "Its library files name other targets."
     return "" if files or compiled is not None else None
-
-
-def _override_fix(matrix: Matrix, gpu: Gpu, torch: Torch, compiled: frozenset[str] | None, facts: Facts) -> tuple[Fix, ...]:
-    """An override, only where the matrix calls it right for this GPU and the wheel has the other target (rules.md 26)."""
-    for value, target in matrix.override_suggestions(gpu.gfx or ""):
-        if not _lacks(target, torch, compiled):
-            mixed = len({g.gfx for g in facts.gpus if g.gfx}) > 1 and gpu.kfd_node is not None
-            name = f"HSA_OVERRIDE_GFX_VERSION_{gpu.kfd_node}" if mixed else "HSA_OVERRIDE_GFX_VERSION"
-            return (
-                Fix(
-                    f"Run with {name}={value}: {gpu.gfx} and {target} share one instruction set (unofficial, widely used)",
-                    (("env", f"{name}={value}", "python3", "your_program.py"),),
-                    verify=recheck("torch_arch.*"),
-                ),
-            )
-    return ()
 
 
 @check(

@@ -187,4 +187,7 @@ def parse_make_log(text: str) -> tuple[str | None, tuple[str, ...]]:
     return match[1] if match else None, tuple(errors)
 
 
-_TELLING = r"\b(?:fatal )?error:|\bError!|\bFATAL\b|\*\*\*|bad exit status|No rule to make target|\bKilled\b|No space left"
+_TELLING = (
+    r"gcc-\d+: not found"
+    r"|\b(?:fatal )?error:|\bError!|\bFATAL\b|\*\*\*|bad exit status|No rule to make target|\bKilled\b|No space left"
+)

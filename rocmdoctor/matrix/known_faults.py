@@ -64,6 +64,15 @@ class KnownFaults:
         """Packages that Ubuntu and Debian carry under AMD's names with higher numbers (rules.md 39)."""
         return frozenset(self._entry("shadowed_packages", frozenset({"names"}))["names"].texts())
 
+    def has_apt_suite(self, suite: str, rocm: str) -> bool:
+        """AMD's classic apt repository of this ROCm release has a suite of that name."""
+        rows = self._rows("apt_suites", frozenset({"suite", "rocm"}))
+        return any(row["suite"].text() == suite and read_range(row["rocm"]).holds(rocm) for row in rows)
+
+    def last_hwe_kernel(self, version: str) -> str | None:
+        """The last HWE kernel that an Ubuntu LTS got, None where newer ones may come."""
+        return self._entry("last_hwe_kernel", frozenset({"kernels"}))["kernels"].mapping_of_texts().get(version)
+
     def triton_hip_major(self, package: str, version: str) -> str | None:
         """The ROCm major that a triton build is linked against, where it is known to be a fixed one."""
         base = version.partition("+")[0]
@@ -122,6 +131,8 @@ class KnownFaults:
         self.gfx803_stops("7.0.0")
         self.native("", "7.0.0")
         self.triton_hip_major("", "")
+        self.has_apt_suite("", "7.0.0")
+        self.last_hwe_kernel("")
         self.pynvml_confuses("2.5.0")
         self.needs_numpy1("2.5.0")
         self.apu_pair("")
@@ -134,6 +145,8 @@ class KnownFaults:
             "native_gfx",
             "shadowed_packages",
             "triton_hip_major",
+            "apt_suites",
+            "last_hwe_kernel",
             "pynvml_without_amdsmi",
             "numpy1_only",
             "newest_gcc_without_headers",

@@ -1,0 +1,98 @@
+"""Which ROCm release fits this host: its system and its GPUs together. A remedy that the matrix itself rules out is none.
+
+`rocmdoctor install` chooses in the same way; a release is named here only when that command would take it.
+"""
+
+from __future__ import annotations
+
+from rocmdoctor.checks import remedies
+from rocmdoctor.facts import Facts, known
+from rocmdoctor.facts.gpus import Gpu
+from rocmdoctor.matrix import Matrix
+from rocmdoctor.matrix.distributions import OsBase
+from rocmdoctor.results import Fix
+
+
+def base_of(facts: Facts, matrix: Matrix) -> OsBase | None:
+    """AMD's distribution behind this host; None when AMD packages nothing for it, or when it is unknown."""
+    os = known(lambda: facts.os, None)
+    return matrix.base_os(os.id, os.version_id, os.id_like, os.ubuntu_codename, os.codename) if os else None
+
+
+def that_count(facts: Facts) -> tuple[Gpu, ...]:
+    """The GPUs that decide: those of a known target, without the processor's own graphics where there is a card."""
+    found = tuple(g for g in known(lambda: facts.gpus, ()) if g.gfx)
+    return tuple(g for g in found if g.klass != "apu") or found
+
+
+def fits(facts: Facts, matrix: Matrix, rocm: str, base: OsBase, os_version: str = "") -> bool:
+    """AMD packages the release for this system (or for another version of it), and lists it with every GPU that counts."""
+    version = os_version or base.version
+    release = matrix.release(rocm)
+    gpus = that_count(facts)
+    if release is None or release.line == "preview" or (release.radeon_only and any(g.family != "radeon" for g in gpus)):
+        return False
+    if matrix.recipe(rocm, base.id, version) is None or not (gpus or matrix.os(rocm, base.id, version).ok):
+        return False
+    return all(
+        matrix.os(rocm, base.id, version, gfx=g.gfx, product=g.product, family=g.family).ok
+        and matrix.gpu(rocm, g.gfx or "", product=g.product, os_id=base.id, os_version=version, family=g.family).ok
+        for g in gpus
+    )
+
+
+def newest(facts: Facts, matrix: Matrix) -> str | None:
+    """The newest release that fits, None when none does."""
+    base = base_of(facts, matrix)
+    return next((v for v in reversed(matrix.versions) if fits(facts, matrix, v, base)), None) if base else None
+
+
+def elsewhere(facts: Facts, matrix: Matrix) -> tuple[str, str] | None:
+    """(release, name of a system) that would serve these GPUs: the newest release, on a version of this distribution if any."""
+    base = base_of(facts, matrix)
+    ids = (base.id,) if base else ("ubuntu", "rhel")
+    for rocm in reversed(matrix.versions):
+        release = matrix.release(rocm)
+        for id in ids:
+            for version in reversed(release.os_versions(id)) if release else ():
+                there = OsBase(id, version, True, "")
+                if fits(facts, matrix, rocm, there):
+                    return rocm, f"{matrix.distributions[id].name} {version}"
+    return None
+
+
+def system_name(facts: Facts, matrix: Matrix) -> str:
+    """The system as AMD's lists name it, or as it names itself."""
+    base = base_of(facts, matrix)
+    return f"{matrix.distributions[base.id].name} {base.version}" if base else known(lambda: facts.os.name, "this distribution")
+
+
+def install(facts: Facts, matrix: Matrix, title: str, *ids: str, prefer: str | None = None) -> Fix:
+    """Let `rocmdoctor install` do it, with the release that fits ("..., {rocm}" in the title is that); without one, what would
+    have to change, and no command. `prefer`: that release if it fits. `ids`: the checks that show whether it worked."""
+    base = base_of(facts, matrix)
+    rocm = prefer if prefer and base and fits(facts, matrix, prefer, base) else newest(facts, matrix)
+    if rocm:
+        return Fix(
+            title.format(rocm=f"ROCm {rocm}"),
+            (("rocmdoctor", "install", "--rocm", rocm),),
+            needs=("root", "network"),
+            verify=remedies.recheck(*ids) if ids else (),
+        )
+    return nothing_fits(facts, matrix)
+
+
+def nothing_fits(facts: Facts, matrix: Matrix) -> Fix:
+    """What would have to change where no release fits."""
+    here, gpus = system_name(facts, matrix), " and ".join(sorted({g.gfx or "" for g in that_count(facts)}))
+    what = f"{gpus} on {here}" if gpus else here
+    other = elsewhere(facts, matrix)
+    if other is None:
+        return Fix(
+            f"No ROCm release is on AMD's list for {what}: community builds may serve it, or use the GPU through Vulkan (OpenCL)"
+        )
+    rocm, system = other
+    return Fix(
+        f"No ROCm release is on AMD's list for {what}: ROCm {rocm} is on {system}. Upgrade to that, use a container of it, or use "
+        "PyTorch wheels, which bring their own ROCm"
+    )

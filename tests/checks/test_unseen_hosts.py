@@ -1,0 +1,223 @@
+"""Kinds of hosts that public reports tell of: what must be said of each, and its healthy twin of which nothing is said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from rocmdoctor.examination import examine
+from rocmdoctor.results import Result, Status
+from tests.checks.judged import MATRIX, fixes
+from tests.hostbuilder import HostBuilder, card
+
+Make = Callable[[], HostBuilder]
+
+
+def flagged(builder: HostBuilder) -> dict[str, Result]:
+    """Check id to its finding, warnings and failures only."""
+    bad = (Status.WARN, Status.FAIL, Status.ERROR)
+    return {r.id: r for r in examine(builder.build(), MATRIX, plugins=False).results if r.status in bad}
+
+
+def host() -> HostBuilder:
+    return HostBuilder()
+
+
+def noble() -> HostBuilder:
+    return host().distro("ubuntu", "24.04").rocm("6.4.1")
+
+
+def source(builder: HostBuilder, path: str, suite: str = "jammy", name: str = "rocm.list") -> HostBuilder:
+    line = f"deb [arch=amd64 signed-by=/etc/apt/keyrings/rocm.gpg] https://repo.radeon.com/{path} {suite} main\n"
+    return builder.repo(name, line)
+
+
+def laptop() -> HostBuilder:
+    """The processor's AMD graphics beside an NVIDIA GPU, the CUDA build of torch, no ROCm, an account in no device group."""
+    made = host().gpus(card("gfx1035", vram=512)).no_rocm().driver("inbox").torch("2.5.1").user(groups=("sudo",))
+    return made.pci_device("0000:41:00.0", "10de", "2684", 0x030000, "nvidia")
+
+
+NO_ATOMICS = "kfd kfd: amdgpu: GC IP 0x090300 not supported in kfd"
+AER = "nvme 0000:04:00.0: AER: PCIe Bus Error: severity=Uncorrected (Non-Fatal), type=Transaction Layer, id=0400"
+
+SILENT: dict[str, Make] = {
+    "a CUDA laptop with AMD graphics": laptop,
+    "one of two cards is kept for a guest": lambda: host().gpus("gfx1100", "gfx1030").cards(1, bound="vfio-pci"),
+    "APU without a KFD node beside a card": lambda: (
+        host().gpus(card("gfx1100"), card("gfx90c", vram=512, state="kfd-skipped", log=(NO_ATOMICS,)))
+    ),
+    "the GPU that an override harms is hidden": lambda: (
+        host().gpus(card("gfx1032"), card("gfx90c", vram=512)).env(HSA_OVERRIDE_GFX_VERSION="10.3.0", ROCR_VISIBLE_DEVICES="0")
+    ),
+    "the override is for the card's node alone": lambda: (
+        host().gpus(card("gfx1032"), card("gfx90c", vram=512)).env(HSA_OVERRIDE_GFX_VERSION_1="10.3.0")
+    ),
+    "the GPU that this ROCm does not serve is hidden": lambda: (
+        host().gpus(card("gfx1100"), card("gfx803")).env(ROCR_VISIBLE_DEVICES="0")
+    ),
+    "some room in /boot, the kernel's own driver": lambda: host().driver("inbox").filesystem("/boot", 512, 80),
+    "WSL for an NVIDIA GPU": lambda: (
+        noble()
+        .no_rocm()
+        .wsl(libraries=False)
+        .torch("2.5.1", python="3.12")
+        .file("/usr/lib/wsl/lib/libcuda.so.1")
+        .file("/usr/lib/wsl/lib/libnvidia-ml.so.1")
+    ),
+    "another device's PCIe errors": lambda: host().dmesg(AER),
+    "poison in the host's memory": lambda: host().dmesg("Memory failure: 0x3fd0a4: poison consumption recovery"),
+    "pynvml beside a torch that does not import it": lambda: (
+        noble().torch("2.9.1+rocm6.4", python="3.12").distribution("pynvml", "11.5.0")
+    ),
+    "the repository of a release that the matrix does not know yet": lambda: source(host(), "rocm/apt/11.0"),
+    "the newest repository by its name": lambda: source(host(), "rocm/apt/latest"),
+    "driver repository of 30.x": lambda: (
+        source(host().distro("ubuntu", "24.04").rocm("7.2.0"), "amdgpu/30.30/ubuntu", "noble", "amdgpu.list")
+    ),
+}
+
+
+@pytest.mark.parametrize("name", sorted(SILENT))
+def test_nothing_is_said(name: str) -> None:
+    assert flagged(SILENT[name]()) == {}
+
+
+# (host, check that must fail or warn, its status, what a remedy must say, what none may say)
+Case = tuple[Make, str, str, str, str]
+FOUND: dict[str, Case] = {
+    "LXC whose device cgroup lacks the render nodes": (
+        lambda: host().container("lxc").render_nodes(open="EPERM"),
+        "container.nodes-open", "fail", "lxc.cgroup2.devices.allow", "usermod",
+    ),
+    "Kubernetes without the device plug-in": (
+        lambda: host().container("kubernetes").kfd(open="EPERM"),
+        "container.nodes-open", "fail", "amd.com/gpu", "docker run",
+    ),
+    "a unit's device policy refuses the render nodes": (
+        lambda: host().render_nodes(open="EPERM"), "kfd_node.opens", "fail", "DevicePolicy", "usermod",
+    ),
+    "root's node in a container": (
+        lambda: host().container("docker").user("app", 1001).kfd(mode=0o600, gid=0),
+        "permissions.kfd-access", "fail", "udev", "--group-add 0",
+    ),
+    "group of the nodes in a pod": (
+        lambda: host().container("kubernetes").user("app", 1001, groups=()).kfd(gid=992).render_nodes(gid=992),
+        "permissions.kfd-access", "fail", "supplementalGroups: [992]", "docker run",
+    ),
+    "group of the nodes in an LXC": (
+        lambda: host().container("lxc").user("app", 1001, groups=()).kfd(gid=992).render_nodes(gid=992),
+        "permissions.kfd-access", "fail", "gid=", "docker run",
+    ),
+    "group of the nodes in Apptainer": (
+        lambda: host().container("apptainer").user("app", 1001, groups=()).kfd(gid=992).render_nodes(gid=992),
+        "permissions.kfd-access", "fail", "on the host", "docker run",
+    ),
+    "a card beside NVIDIA, no group": (
+        lambda: host().pci_device("0000:41:00.0", "10de", "2684", 0x030000, "nvidia").user(groups=("sudo",)),
+        "permissions.kfd-access", "fail", "render", "chmod",
+    ),
+    "every card is kept for guests, amdgpu blacklisted": (
+        lambda: host().fault_other_driver("vfio-pci").fault_blacklisted("modprobe.d"),
+        "amdgpu_module.bound", "fail", "vfio-pci", "modprobe amdgpu",
+    ),
+    "modeset=0 among the module's options": (
+        lambda: host().change_driver(loaded=False).file("/etc/modprobe.d/amdgpu.conf", "options amdgpu modeset=0\n"),
+        "amdgpu_module.not-blacklisted", "fail", "/etc/modprobe.d/amdgpu.conf", "modprobe amdgpu",
+    ),
+    "an override that one card needs hits the APU": (
+        lambda: host().gpus(card("gfx1032"), card("gfx90c", vram=512)).env(HSA_OVERRIDE_GFX_VERSION="10.3.0"),
+        "hsa_override.fits", "warn", "ROCR_VISIBLE_DEVICES", "Unset",
+    ),
+    "an old card that this ROCm does not serve beside one that it does": (
+        lambda: host().gpus(card("gfx1100"), card("gfx803")), "gpu_support.release", "warn", "", "HSA_OVERRIDE",
+    ),
+    "kernel for virtual machines": (
+        lambda: host().kernel("5.15.0-1060-kvm").driver(None), "amdgpu_module.loaded", "fail", "standard kernel", "modules-extra-5",
+    ),
+    "no newer HWE kernel comes to this LTS": (
+        lambda: (
+            host()
+            .gpus("gfx1201")
+            .cards(state="probe-failed", log=("amdgpu {bdf}: amdgpu: Fatal error during GPU init",))
+            .kernel("6.8.0-45-generic")
+            .driver("inbox")
+        ),
+        "kernel.knows-gpu", "fail", "newer Ubuntu LTS", "linux-generic-hwe-22.04",
+    ),
+    "the GPU's own PCIe errors": (
+        lambda: host().dmesg("amdgpu 0000:03:00.0: PCIe Bus Error: severity=Uncorrectable (Fatal), type=Transaction Layer"),
+        "gpu_health.hardware", "fail", "reseat", "reinstall",
+    ),
+    "DKMS stopped at the compiler": (
+        lambda: host().fault_dkms_failed(inbox=False).change_driver(
+            make_log=("gcc: error: unrecognized command-line option '-ftrivial-auto-var-init=zero'", "make[2]: *** Error 1")
+        ),
+        "dkms.running-kernel", "fail", "gcc-12", "usermod",
+    ),
+    "DKMS serves the running kernel and fails for the next": (
+        lambda: (
+            host()
+            .change_driver(package_state="half-configured")
+            .file(
+                "/var/lib/dkms/amdgpu/6.8.5-2009582.22.04/build/make.log",
+                "DKMS make.log for amdgpu-6.8.5 for kernel 6.14.0-27-generic (x86_64)\nx.c:1: error: too few arguments\n",
+            )
+        ),
+        "packages.configured", "fail", "6.14.0-27-generic", "usermod",
+    ),
+    "GPU dropped by this release": (
+        lambda: host().distro("ubuntu", "24.04").rocm("7.0.2").gpus("gfx906").no_torch(),
+        "gpu_support.release", "fail", "6.2.4", "6.0.0",
+    ),
+    "pynvml beside a torch that takes it for amdsmi": (
+        lambda: host().distribution("pynvml", "11.5.0"), "python.amdsmi", "warn", "pynvml", "amdgpu-dkms",
+    ),
+    "a final .0 in the path": (lambda: source(host(), "rocm/apt/6.4.0"), "repo.paths", "fail", "6.4 instead of 6.4.0", "--force"),
+    "a ROCm that never was": (lambda: source(host(), "rocm/apt/6.5"), "repo.paths", "fail", "Let rocmdoctor", "--force"),
+    "driver repository without the distribution": (
+        lambda: source(host(), "amdgpu/6.4", name="amdgpu.list"), "repo.paths", "fail", "", "--force",
+    ),
+    "noble before 6.2": (lambda: source(noble(), "rocm/apt/5.7", "noble"), "repo.suite", "fail", "Let rocmdoctor", "by noble"),
+    "a codename that AMD does not build for": (
+        lambda: source(noble(), "rocm/apt/7.2", "oracular"), "repo.suite", "fail", "oracular by noble", "--force",
+    ),
+    "Debian's own codename": (
+        lambda: source(host().distro("debian", "12"), "rocm/apt/6.2", "bookworm"), "repo.suite", "fail", "bookworm by jammy", "--force",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(FOUND))
+def test_the_fault_is_found(name: str) -> None:
+    make, id, status, says, never = FOUND[name]
+    found = flagged(make())
+    assert id in found, sorted(found)
+    assert found[id].status.value == status
+    assert says in fixes(found[id])
+    assert never not in fixes(found[id])
+    assert Status.ERROR not in {r.status for r in found.values()}
+
+
+def test_a_build_from_source_is_not_judged_by_the_table_of_wheels() -> None:
+    """A distribution's torch, or an image's, has no tag +rocmX.Y and its own list of targets."""
+    made = host().gpus("gfx1103").torch("2.7.1+rocm6.3", layout="system")
+    assert "torch_arch.gpu" in flagged(made)
+    assert "torch_arch.gpu" not in flagged(made.change_torch(version="2.7.1", metadata_version="2.7.1"))
+
+
+def test_a_card_that_does_not_start_does_not_blame_the_processors_graphics() -> None:
+    made = host().gpus(card("gfx1201"), card("gfx1036", vram=512)).kernel("6.8.0-45-generic").driver("inbox")
+    found = flagged(made.cards(0, state="probe-failed", log=("amdgpu {bdf}: amdgpu: Fatal error during GPU init",)))
+    assert "kernel.knows-gpu" in found
+    assert all("610M" not in r.title for r in found.values())
+
+
+def test_a_rocm_in_a_place_of_its_own_is_there() -> None:
+    """A module tree or a Nix store is in no list of places; that its rocminfo lists the GPU tells that it is there."""
+    bare = host().no_rocm().no_torch()
+    assert "rocm_install.present" in flagged(bare)
+    listed = next(c["stdout"] for c in host().snapshot().commands if c["argv"] == ["rocminfo"])
+    said = bare.command(("rocminfo",), stdout=listed, program="/nix/store/x-rocminfo-6.2.0/bin/rocminfo")
+    assert "rocm_install.present" not in flagged(said)
