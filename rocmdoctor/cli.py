@@ -29,6 +29,7 @@ OK, FAILED, USAGE, BROKEN, INTERRUPTED = 0, 1, 2, 3, 130
 WRONG_INPUT = (
     ("rocmdoctor.engine", "UnknownCheck"),
     ("rocmdoctor.host", "HostError"),
+    ("rocmdoctor.facts", "WrongTarget"),
     ("rocmdoctor.matrix", "MatrixError"),
     ("rocmdoctor.baseline", "BaselineError"),
     ("rocmdoctor.fleet", "FleetError"),
@@ -147,7 +148,7 @@ def check(
 ) -> int:
     """Examine this host, or a recorded one. Changes nothing."""
     if rocm is not None and not re.fullmatch(r"\d{1,4}(\.\d{1,4}){1,2}", rocm):
-        raise WrongUsage(f"--rocm {rocm}: a release is written like 6.2 or 6.2.4")
+        raise WrongUsage(f"--rocm {rocm}: a release has two or three numbers, such as 6.2 or 6.2.4")
     if quiet and verbose:
         raise WrongUsage("-q and -v exclude each other")
     host = _host(snapshot, root, user)
@@ -161,7 +162,7 @@ def check(
         skip=_patterns("--skip", skip),
         deep=deep,
         profile=profile,
-        python=python,
+        python=_python(python, snapshot, root),
         rocm=rocm,
     )
     if baseline is not None or write_baseline is not None:
@@ -207,8 +208,8 @@ def snapshot(
     from rocmdoctor.matrix import load_matrix
 
     recorder, matrix = Recorder(_host(None, root, user)), load_matrix()
-    examine(recorder, matrix, python=python)  # what the checks ask is what a replay needs
-    layers.gather(recorder, matrix, python=python)
+    examine(recorder, matrix, python=_python(python, None, root))  # what the checks ask is what a replay needs
+    layers.gather(recorder, matrix, python=_python(python, None, root))
     recorder.write(output, redact=not no_redact, force=force)
     complain(f"wrote {output}" + (" (not redacted)" if no_redact else ""))
     return OK
@@ -277,7 +278,7 @@ def explain(
     host = _host(snapshot, root, user)
     from rocmdoctor.matrix import load_matrix
 
-    answer = diagnosis.diagnose(host, load_matrix(matrix), found, python=python)
+    answer = diagnosis.diagnose(host, load_matrix(matrix), found, python=_python(python, snapshot, root))
     if format == "json":
         from rocmdoctor.reports import diagnosis_json
 
@@ -309,7 +310,7 @@ def stack(
     from rocmdoctor import stack as layers
     from rocmdoctor.matrix import load_matrix
 
-    seen = layers.gather(host, load_matrix(matrix), python=python)
+    seen = layers.gather(host, load_matrix(matrix), python=_python(python, snapshot, root))
     if format == "json":
         from rocmdoctor.reports import stack_json
 
@@ -354,7 +355,7 @@ def facts(
     from rocmdoctor.matrix import load_matrix
     from rocmdoctor.reports import local_facts
 
-    emit(local_facts.render(examine(host, load_matrix(matrix), python=python)))
+    emit(local_facts.render(examine(host, load_matrix(matrix), python=_python(python, snapshot, root))))
     return OK
 
 
@@ -379,7 +380,18 @@ def _host(snapshot: str | None, root: str | None, user: str | None) -> Host:
         raise WrongUsage("--root names no folder")
     from rocmdoctor.host.live import LiveHost
 
-    return LiveHost(root or "/", user=user)
+    host = LiveHost(root or "/", user=user)
+    if root is not None:
+        host.require_system()
+    return host
+
+
+def _python(python: str | None, snapshot: str | None, root: str | None) -> str | None:
+    """--python as an absolute path where it is one of this machine's: `~` after an equals sign is nobody's but ours."""
+    if not python or snapshot is not None or root is not None:
+        return python
+    path = os.path.expanduser(python)
+    return os.path.abspath(path) if "/" in path or os.path.isdir(path) else python
 
 
 def _as_root(host: Host, snapshot: str | None) -> bool:

@@ -34,7 +34,7 @@ def examine(
 ) -> Report:
     """Run the selected checks on `host`; with `deep` also those that start programs on the GPU.
 
-    Raises engine.UnknownCheck for a pattern that matches nothing.
+    Raises engine.UnknownCheck for a pattern that matches nothing, and facts.WrongTarget where `python` or `rocm` names nothing.
     """
     checks = engine.all_checks()
     broken: tuple[Any, ...] = ()
@@ -43,13 +43,19 @@ def examine(
         checks += extra
     selected = engine.select(checks, only, skip, deep=deep)
     facts = Facts(host, matrix, python=python, rocm=rocm)
+    facts.require_targets()
     results = engine.run(checks, selected, facts, matrix, profile=profile)
     return Report(describe(facts), results + broken, matrix.date, __version__, notices(facts, matrix, today))
 
 
 def notices(facts: Facts, matrix: Matrix, today: datetime.date | None = None) -> tuple[str, ...]:
-    """What a reader must know of the judgement itself: an old matrix, or a ROCm newer than it."""
+    """What a reader must know of the judgement itself: which release it is by when one was asked for, an old matrix, or a ROCm
+    newer than it."""
     said: list[str] = []
+    if facts.asked_rocm:
+        active = known(lambda: facts.rocm.active, None)
+        own = f", not the installed {active.version}" if active and active.version else ""
+        said.append(f"Judged against ROCm {facts.asked_rocm}{own}.")
     age = matrix.age_days(today or datetime.date.today())
     if age > MATRIX_MAX_AGE:
         said.append(

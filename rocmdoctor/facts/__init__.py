@@ -44,6 +44,10 @@ T = TypeVar("T")
 D = TypeVar("D")
 
 
+class WrongTarget(Exception):
+    """An option asks for an interpreter or a release that there is not: wrong usage. `str()` of it names the option."""
+
+
 def known(question: Callable[[], T], default: D) -> T | D:
     """The answer, or `default` when it is unknown: for evidence that helps but does not decide."""
     try:
@@ -62,6 +66,18 @@ class Facts:
         self.asked_rocm = rocm
         """--rocm: judge against this release instead of the installed one."""
         self._matrix = matrix
+
+    def require_targets(self) -> None:
+        """Raises WrongTarget where --python or --rocm names nothing. A release newer than the matrix is let through: its support
+        is unknown, and a notice says so."""
+        if self.python is not None:
+            from rocmdoctor.facts import pythons
+
+            pythons.require(self.host, self.python)
+        rocm = self.asked_rocm
+        if rocm is not None and self._matrix.release(rocm) is None and not self._matrix.is_newer_than_known(rocm):
+            near = self._matrix.near(rocm)
+            raise WrongTarget(f"--rocm {rocm}: the matrix has no such release (near it: {', '.join(near)})")
 
     # identity ------------------------------------------------------------------------------------------------
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from rocmdoctor.facts import known
+from rocmdoctor.facts import WrongTarget, known
 from rocmdoctor.facts.distributions import Distribution, normalised, read_distributions
 from rocmdoctor.facts.torch_build import Torch, read_torch
 from rocmdoctor.host import Host, UnknownFact
 
-__all__ = ["Distribution", "PythonEnv", "Torch", "gather"]
+__all__ = ["Distribution", "PythonEnv", "Torch", "gather", "require"]
 
 
 class PythonEnv(NamedTuple):
@@ -191,10 +191,28 @@ def _asked(host: Host, python: str) -> PythonEnv:
         path = None
     node = host.node(path) if path else None
     if path is None or node is None:
-        raise UnknownFact(f"--python {python}: there is no such interpreter or environment on this host")
+        inside = "" if "/" not in python or python.startswith("/") else " (give its absolute path there)"
+        raise UnknownFact(f"--python {python}: there is no such interpreter or environment on this host{inside}")
     if node.type == "dir":
         return _environment(host, path, _executable(host, path), "option")
     return _environment(host, _prefix_of(host, path), path, "option")
+
+
+def require(host: Host, python: str) -> None:
+    """Raises facts.WrongTarget where --python names nothing that can be judged on this host: it does not exist, is no Python, or
+    it cannot be told. A report that is green because nothing was looked at would mislead."""
+    if not python.strip():
+        raise WrongTarget("--python names no interpreter")
+    try:
+        env = _asked(host, python)
+        name = env.executable.rpartition("/")[2]
+        is_python = "py" in name or "py" in (host.resolve(env.executable) or "").rpartition("/")[2]
+        there = env.site_packages or env.version or host.node(env.executable) is not None
+    except UnknownFact as unknown:
+        said = str(unknown)
+        raise WrongTarget(said if said.startswith("--python") else f"--python {python}: {said}") from None
+    if not (is_python and there):
+        raise WrongTarget(f"--python {python}: that is neither a Python interpreter nor an environment")
 
 
 def gather(host: Host, python: str | None = None) -> tuple[PythonEnv, ...]:

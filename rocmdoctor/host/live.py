@@ -40,6 +40,15 @@ class LiveHost:
         self._filled: dict[str, bool] = {}
         self._user = None if user is None else self._account(user)
 
+    def require_system(self) -> None:
+        """Raises HostError when the root holds no system, or one that cannot be looked at: every answer would be "unknown"."""
+        try:
+            if any(self._files.stat(folder, False) is not None for folder in ("/etc", "/usr", "/opt", "/bin")):
+                return
+        except UnknownFact as exc:
+            raise HostError(f"root {self._root} cannot be read: {exc}") from None
+        raise HostError(f"root {self._root} holds no system: it has neither /etc nor /usr")
+
     # identity ------------------------------------------------------------------------------------------------
 
     @cached_property

@@ -39,8 +39,10 @@ def load_matrix(path: str | Path | None = None) -> Matrix:
     file = Path(path) if path is not None else DEFAULT
     try:
         text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise MatrixError(str(file), "", 1, f"cannot be read: {error}") from error
+    except OSError as error:
+        raise MatrixError(str(file), "", 0, f"cannot be read: {error.strerror}") from error
+    except ValueError:  # not UTF-8, or a name that no file can have
+        raise MatrixError(str(file), "", 0, "cannot be read: it is no UTF-8 text") from None
     return Matrix(Document(text, file), file)
 
 
@@ -108,6 +110,13 @@ class Matrix(HardwareQuestions, WheelQuestions, InstallQuestions):
     def is_newer_than_known(self, version: str) -> bool:
         """A ROCm newer than the matrix is unknown, not unsupported (rules.md 45)."""
         return versions.key(version) > versions.key(self.newest)
+
+    def near(self, version: str) -> tuple[str, ...]:
+        """The releases before and after a number that is none, one where it lies outside."""
+        from bisect import bisect
+
+        place = bisect([versions.key(v) for v in self.versions], versions.key(version))
+        return self.versions[max(place - 1, 0) : place + 1]
 
     def release(self, version: str) -> Release | None:
         """The release; "6.2" means 6.2.0 here (what an installation calls itself), not the newest 6.2.x."""

@@ -20,10 +20,11 @@ _SCALAR = {"int": "a number", "float": "a number", "bool": "true or false", "nul
 
 
 class MatrixError(Exception):
-    """The compatibility file is wrong: `file`, `path` inside the document ("releases/6.2.0/os/rows/3"), `line` from 1."""
+    """The compatibility file is wrong: `file`, `path` inside the document ("releases/6.2.0/os/rows/3"), `line` from 1, or 0 where
+    nothing of the file could be read."""
 
     def __init__(self, file: str, path: str, line: int, message: str) -> None:
-        super().__init__(f"{file}:{line}: {path or 'document'}: {message}")
+        super().__init__(f"{file}:{line}: {path or 'document'}: {message}" if line else f"matrix {file} {message}")
         self.file, self.path, self.line, self.message = file, path, line, message
 
 

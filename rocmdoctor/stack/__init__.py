@@ -57,5 +57,6 @@ def gather(host: Host, matrix: Matrix, *, python: str | None = None) -> Stack:
     from rocmdoctor.stack.verdicts import judge, with_checks
 
     facts = Facts(host, matrix, python=python)
+    facts.require_targets()
     layers = with_checks(Rows(facts, matrix).all(), judge(facts, matrix))
     return Stack(tuple(layers), reference(facts), describe(facts), matrix.date, __version__)
