@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -54,6 +55,7 @@ class NodeRecord(NamedTuple):
     packages: Mapping[str, str] | None = None
     layers: tuple[Row, ...] = ()
     drawing: Any = None
+    """A topology.drawing.Drawing as JSON."""
 
 
 FIELDS = ("os", "gpu", "kernel", "driver", "rocm", "firmware", "torch")
@@ -94,7 +96,7 @@ def _with_details(record: NodeRecord, facts: Facts, matrix: Matrix, results: Any
         for row in with_checks(Rows(facts, matrix).all(), results)
     )
     joined = topology.gather(facts)
-    return record._replace(layers=layers[:MAX_LAYERS], drawing=draw(joined) if joined.boards else None)
+    return record._replace(layers=layers[:MAX_LAYERS], drawing=json.dumps(draw(joined)) if joined.boards else None)
 
 
 def from_report(name: str, source: str, document: Any) -> NodeRecord:

@@ -15,19 +15,21 @@ from rocmdoctor.fleet.node_record import NodeRecord
 
 MAX_COMMON = 20_000
 """Different values of a kind that are kept in memory; what comes later is written out with its node."""
+MAX_DRAWINGS = 2_000
+"""As MAX_COMMON for drawings, which have some thousand characters."""
 
 
 class Common:
     """Values by number, in the order of their first appearance."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MAX_COMMON) -> None:
         self._numbers: dict[Hashable, int] = {}
-        self._size = 0
+        self._most = most
 
     def number(self, value: Hashable) -> int | None:
         """The value's number; None when there is no more room for new ones."""
         found = self._numbers.get(value)
-        if found is None and len(self._numbers) < MAX_COMMON:
+        if found is None and len(self._numbers) < self._most:
             found = self._numbers[value] = len(self._numbers)
         return found
 
@@ -43,7 +45,7 @@ class Spool:
         self._file: IO[str] = tempfile.TemporaryFile("w+", encoding="utf-8", prefix="rocmdoctor-fleet-")  # noqa: SIM115
         self.layers = Common()
         self.packages = Common()
-        self.drawings = Common()
+        self.drawings = Common(MAX_DRAWINGS)
 
     def close(self) -> None:
         self._file.close()
