@@ -199,7 +199,8 @@ def override_fix(facts: Facts, matrix: Matrix, gpu: Gpu, has: Callable[[str], bo
             name = f"{OVERRIDE}_{gpu.kfd_node}" if mixed else OVERRIDE
             return (
                 Fix(
-                    f"Run programs with {name}={value}: {gpu.gfx} and {target} share one instruction set (unofficial, widely used)",
+                    f"Run programs with {name}={value}: {gpu.gfx} and {target} share one instruction set (unofficial, widely "
+                    "used)",
                     (("env", f"{name}={value}", "python3", "your_program.py"),),
                     verify=recheck("torch_arch.*", "gpu_support.*"),
                 ),

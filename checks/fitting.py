@@ -25,9 +25,9 @@ def that_count(facts: Facts) -> tuple[Gpu, ...]:
     return tuple(g for g in found if g.klass != "apu") or found
 
 
-def fits(facts: Facts, matrix: Matrix, rocm: str, base: OsBase, os_version: str = "") -> bool:
-    """AMD packages the release for this system (or for another version of it), and lists it with every GPU that counts."""
-    version = os_version or base.version
+def fits(facts: Facts, matrix: Matrix, rocm: str, base: OsBase) -> bool:
+    """AMD packages the release for that system, and lists it with every GPU that counts."""
+    version = base.version
     release = matrix.release(rocm)
     gpus = that_count(facts)
     if release is None or release.line == "preview" or (release.radeon_only and any(g.family != "radeon" for g in gpus)):
@@ -48,15 +48,13 @@ def newest(facts: Facts, matrix: Matrix) -> str | None:
 
 
 def elsewhere(facts: Facts, matrix: Matrix) -> tuple[str, str] | None:
-    """(release, name of a system) that would serve these GPUs: the newest release, on a version of this distribution if any."""
+    """(release, name of a system) that would serve these GPUs: the newest one, on another version of this distribution if any."""
     base = base_of(facts, matrix)
-    ids = (base.id,) if base else ("ubuntu", "rhel")
-    for rocm in reversed(matrix.versions):
-        release = matrix.release(rocm)
-        for id in ids:
+    for id in dict.fromkeys((*((base.id,) if base else ()), "ubuntu", "rhel")):
+        for rocm in reversed(matrix.versions):
+            release = matrix.release(rocm)
             for version in reversed(release.os_versions(id)) if release else ():
-                there = OsBase(id, version, True, "")
-                if fits(facts, matrix, rocm, there):
+                if fits(facts, matrix, rocm, OsBase(id, version, True, "")):
                     return rocm, f"{matrix.distributions[id].name} {version}"
     return None
 
@@ -93,6 +91,6 @@ def nothing_fits(facts: Facts, matrix: Matrix) -> Fix:
         )
     rocm, system = other
     return Fix(
-        f"No ROCm release is on AMD's list for {what}: ROCm {rocm} is on {system}. Upgrade to that, use a container of it, or use "
+        f"No ROCm release is on AMD's list for {what}; ROCm {rocm} is for {system}: use that system or a container of it, or "
         "PyTorch wheels, which bring their own ROCm"
     )

@@ -95,13 +95,13 @@ def _wheel_gfx(facts: Facts) -> frozenset[str]:
 
 
 def _ways(facts: Facts, matrix: Matrix, gpu: Gpu, built: frozenset[str] | None) -> Iterator[Fix]:
-    """What serves this GPU: an override that is right for it, a release that lists it on this system, a PyTorch wheel that has it.
-    Community builds and Vulkan are named only where none of these is."""
+    """What serves this GPU: an override that is right for it, a release that lists it on this system, a PyTorch wheel that has
+    it. Community builds and Vulkan are named only where none of these is."""
     gfx = gpu.gfx or ""
     yield from override_fix(facts, matrix, gpu, lambda target: bool(built and target in built))
     rocm = fitting.newest(facts, matrix)
     if rocm:
-        yield fitting.install(facts, matrix, f"Install a ROCm release that lists {gfx} for this system: {{rocm}}", "gpu_support.*")
+        yield fitting.install(facts, matrix, f"Install a release that lists {gfx} for this system: {{rocm}}", "gpu_support.*")
     wheels = matrix.wheels_for(gfx=gfx, driver=known(lambda: facts.driver_release, None)) if not rocm else ()
     if wheels:
         best = wheels[0]
@@ -142,11 +142,15 @@ def distribution(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             return
     others = base is not None and base.exact and matrix.os(rocm, base.id, base.version).verdict is Verdict.SUPPORTED
     reason = answer.reason.rstrip(".") if answer else "AMD lists no distribution of this kind"
+    offered = "" if facts.asked_rocm or active else ", which its repository offers"
     yield Finding(
         Status.WARN,
-        f"{os.name} is on AMD's list for ROCm {rocm} with other GPUs only"
-        if others
-        else f"{os.name} is not on AMD's list for ROCm {rocm}",
+        (
+            f"{os.name} is on AMD's list for ROCm {rocm} with other GPUs only"
+            if others
+            else f"{os.name} is not on AMD's list for ROCm {rocm}"
+        )
+        + offered,
         (f"It is judged as {base.id} {base.version}. " if base and not base.exact else "")
         + f"{reason}. It may work all the same; AMD does not test it.",
         (
@@ -177,7 +181,7 @@ def _listed_instead(facts: Facts, matrix: Matrix, rocm: str, base: OsBase | None
         )
     if not base.exact and (newest == rocm or matrix.os(rocm, base.id, base.version).ok):
         name = fitting.system_name(facts, matrix)
-        return Fix(f"Keep AMD's packages of {name}, which are the nearest; where support matters, use {name} or a container of it")
+        return Fix(f"Keep AMD's packages of {name}, the nearest; where support matters, use {name} or a container of it")
     return fitting.install(facts, matrix, "Install a release that AMD lists for this system and GPU: {rocm}", "os_support.*")
 
 

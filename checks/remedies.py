@@ -48,7 +48,7 @@ def remove(facts: Facts, *packages: str) -> tuple[tuple[str, ...], ...]:
 
 
 def write(path: str, *lines: str, add: bool = False) -> tuple[str, ...]:
-    """Write a file with these lines (or `add` them to it). The lines are data of ours, or quoted: the shell runs nothing of them."""
+    """Write a file with these lines (or `add` them to it). Everything is quoted: the shell runs nothing of it."""
     content = " ".join(map(_quoted, lines))
     return ("sh", "-c", f'printf "%s\\n" {content} {">>" if add else ">"} {_quoted(path) if _special(path) else path}')
 
