@@ -1,0 +1,1 @@
+"""Small packages and wheels with real names, versions and relations, and the signed repositories that hold them."""
