@@ -255,6 +255,7 @@ def _carry_out(
 
     from rocmdoctor.plan import apply as applying
     from rocmdoctor.plan import rehearsal
+    from rocmdoctor.plan.step import Refusal
     from rocmdoctor.reports import plan_json, plan_text
 
     json_wanted = format == "json"
@@ -270,8 +271,11 @@ def _carry_out(
     try:
         applying.unfinished(target)
         if reasons := _busy(plan, target):
+            plan = replace(plan, refusals=tuple(Refusal("busy", reason, "wait until it has ended") for reason in reasons))
             for reason in reasons:
                 complain(f"refused: {reason}; wait until it has ended, nothing was changed")
+            if json_wanted:
+                emit(plan_json.render(plan, host, data.date))
             return FAILED
         if found := rehearsal.rehearse(plan, target, rehearsal.LOG):
             plan = replace(plan, refusals=found)
@@ -281,11 +285,12 @@ def _carry_out(
             if json_wanted:
                 emit(plan_json.render(plan, host, data.date))
             return FAILED
+        planned = plan_json.document(plan, host, data.date) if json_wanted else {}  # with the files as they are before
         outcome = applying.apply(plan, target, _watcher(no_color))
     except ChangeFailed as error:
         complain(str(error))
         return FAILED
-    emit(plan_json.render(plan, host, data.date, outcome) if json_wanted else plan_text.outcome(outcome))
+    emit(plan_json.applied(planned, outcome) if json_wanted else plan_text.outcome(outcome))
     return _status(outcome)
 
 

@@ -34,7 +34,16 @@ def document(plan: Plan, host: Host, matrix_date: str, outcome: Outcome | None =
 
 
 def render(plan: Plan, host: Host, matrix_date: str, outcome: Outcome | None = None) -> str:
-    return json.dumps(document(plan, host, matrix_date, outcome), indent=1, ensure_ascii=False) + "\n"
+    return _json(document(plan, host, matrix_date, outcome))
+
+
+def applied(planned: dict[str, Any], outcome: Outcome) -> str:
+    """`planned`: the document as it was before the plan was applied, whose files are those of before."""
+    return _json({**planned, "outcome": _outcome(outcome)})
+
+
+def _json(values: dict[str, Any]) -> str:
+    return json.dumps(values, indent=1, ensure_ascii=False) + "\n"
 
 
 def status(plan: Plan) -> str:
