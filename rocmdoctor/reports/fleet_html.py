@@ -113,7 +113,7 @@ def _causes(fleet: Fleet) -> str:
         title = f'<span class="soft">{_html(cause.title)}</span>' if cause.title else ""
         words = f"<b>{cause.nodes:,}</b><span><code>{_html(cause.id)}</code></span>{title}"
         items.append(f'<li><button type="button" data-cause="{number}" aria-pressed="false">{words}</button></li>')
-    return f'<ul class="pick">{"".join(items)}</ul>'
+    return f'<ul class="pick {_width(fleet.causes[0].nodes)}">{"".join(items)}</ul>'
 
 
 def _measure(fleet: Fleet) -> str:
@@ -137,7 +137,12 @@ def _differences(fleet: Fleet) -> str:
             label = f"<b>{counts[what]:,}</b><span>{LABELS[what]}</span>{said}"
             items.append(f'<li><button type="button" data-field="{what}" aria-pressed="false">{label}</button></li>')
     note = '<p class="empty">Too many different values came to compare all of them.</p>' if fleet.cut else ""
-    return f'<ul class="pick">{"".join(items)}</ul>{note}'
+    return f'<ul class="pick {_width(max(counts.values()))}">{"".join(items)}</ul>{note}'
+
+
+def _width(most: int) -> str:
+    """The class that makes room for numbers up to `most`."""
+    return f"w{min(len(f'{most:,}'), 7)}"
 
 
 def _unreadable(fleet: Fleet) -> str:

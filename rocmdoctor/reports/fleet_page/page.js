@@ -40,6 +40,7 @@
     fill: (cell, node) => {
       const value = node.fields[field(name)];
       cell.classList.toggle("version", name !== "gpu" && name !== "os");
+      cell.classList.toggle("long", name === "torch" || name === "kernel");
       if (value === null) {
         cell.classList.add("none");
         cell.append(make("span", "soft", "unknown"));
