@@ -15,7 +15,13 @@ from rocmdoctor.matrix import Matrix
 from rocmdoctor.results import Evidence, Finding, Fix, Status
 
 
-@check("python.amdsmi", title="No second amdsmi or pynvml disturbs PyTorch", after=["torch_build.rocm"], docs=[remedies.PYTORCH])
+@check(
+    "python.amdsmi",
+    title="No second amdsmi or pynvml disturbs PyTorch",
+    after=["torch_build.rocm"],
+    docs=[remedies.PYTORCH],
+    image=True,
+)
 def amdsmi(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """torch counts GPUs through amdsmi. An amdsmi package beside a TheRock torch loads a second libamd_smi into the process,
     which aborts at exit or counts zero GPUs (pytorch #186516); pynvml without amdsmi makes torch 2.4 to 2.6 take the one for
@@ -57,7 +63,7 @@ def amdsmi(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         )
 
 
-@check("python.numpy", title="numpy fits this torch", after=["torch_build.rocm"], docs=[remedies.PYTORCH])
+@check("python.numpy", title="numpy fits this torch", after=["torch_build.rocm"], docs=[remedies.PYTORCH], image=True)
 def numpy(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """Wheels built against numpy 1 (torch before 2.3, AMD's own wheels up to ROCm 6.4) fail with numpy 2 ("_ARRAY_API not
     found")."""
@@ -95,6 +101,7 @@ def _amd_built(torch: Torch) -> str | None:
     title="torchvision and torchaudio are of the same release as torch",
     after=["torch_build.rocm"],
     docs=[remedies.PYTORCH],
+    image=True,
 )
 def companions(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """torchvision pins its torch; one of another release or a CUDA or CPU build beside a ROCm torch fails with "operator

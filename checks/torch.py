@@ -36,9 +36,12 @@ def wheel_fix(facts: Facts, matrix: Matrix, env: PythonEnv, title: str) -> tuple
 
     --index-url and not --extra-index-url: with the latter pip may take the CUDA build of the default index.
     """
-    gfx = next((g.gfx for g in sorted(facts.gpus, key=lambda g: g.klass == "apu") if g.gfx), None)
+    gpus = known(lambda: facts.gpus, ())
+    gfx = next((g.gfx for g in sorted(gpus, key=lambda g: g.klass == "apu") if g.gfx), None)
     if gfx is None:
-        return ()
+        if gpus:
+            return ()
+        return (Fix(f"{title}, from the index of the ROCm release that the image is for"),)
     python = versions.major_minor(env.version)
     choices = matrix.wheels_for(gfx=gfx, python=python, driver=known(lambda: facts.driver_release, None))
     if not choices:
@@ -80,7 +83,7 @@ def _tritons(env: PythonEnv) -> tuple[str, ...]:
     return tuple(name for name in ("triton", "pytorch-triton-rocm", "triton-rocm") if env.get(name))
 
 
-@check("torch_build.rocm", title="PyTorch is a ROCm build", after=["gpu_present.device"], docs=[remedies.PYTORCH])
+@check("torch_build.rocm", title="PyTorch is a ROCm build", after=["gpu_present.device"], docs=[remedies.PYTORCH], image=True)
 def build(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """Reads torch/version.py and the wheel's metadata as text. Three wrong builds look alike to the user: the CUDA build of
     the default index, the CPU build, and a ROCm build without this GPU's target (rules.md 32; the last has its own check).
@@ -244,7 +247,11 @@ def driver_window(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
 
 
 @check(
-    "triton.package", title="The triton package is the one that torch wants", after=["torch_build.rocm"], docs=[remedies.PYTORCH]
+    "triton.package",
+    title="The triton package is the one that torch wants",
+    after=["torch_build.rocm"],
+    docs=[remedies.PYTORCH],
+    image=True,
 )
 def triton(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """triton, pytorch-triton-rocm (to torch 2.9) and triton-rocm (from 2.10) own the same import folder: whichever came last

@@ -134,7 +134,13 @@ def check(
     profile: Annotated[
         Literal["node", "workstation", "container", "wsl", "ci"] | None, typer.Option(help="Judge as this kind of host.")
     ] = None,
-    fail_on: Annotated[Literal["warn", "fail"], typer.Option(help="The least that gives exit status 1.")] = "fail",
+    fail_on: Annotated[
+        str,
+        typer.Option(
+            metavar="[fail|warn|unknown]",
+            help="What gives exit status 1: failures, also warnings, also that nothing could be judged (commas).",
+        ),
+    ] = "fail",
     user: Annotated[str | None, typer.Option(metavar="NAME", help="Judge the access of this user.")] = None,
     python: Annotated[str | None, typer.Option(metavar="PATH", help="Judge this interpreter or environment.")] = None,
     rocm: Annotated[str | None, typer.Option(metavar="VERSION", help="Judge against this release of ROCm.")] = None,
@@ -151,6 +157,9 @@ def check(
         raise WrongUsage(f"--rocm {rocm}: a release has two or three numbers, such as 6.2 or 6.2.4")
     if quiet and verbose:
         raise WrongUsage("-q and -v exclude each other")
+    failing = [word.strip() for word in fail_on.split(",")]
+    if wrong := [word for word in failing if word not in ("fail", "warn", "unknown")]:
+        raise WrongUsage(f"--fail-on {wrong[0]}: it is fail, warn or unknown, or several of them with commas")
     host = _host(snapshot, root, user)
     from rocmdoctor.examination import examine
     from rocmdoctor.matrix import load_matrix
@@ -187,7 +196,7 @@ def check(
             as_root=_as_root(host, snapshot),
         )
         emit(page)
-    return _status(report, fail_on)
+    return _status(report, failing, profile)
 
 
 @command()
@@ -448,12 +457,17 @@ def _patterns(option: str, values: list[str] | None) -> tuple[str, ...]:
     return found
 
 
-def _status(report: Report, fail_on: str) -> int:
+def _status(report: Report, failing: Sequence[str], profile: str | None) -> int:
     from rocmdoctor.results import Status
 
     if report.count(Status.ERROR):
         return BROKEN
-    return FAILED if report.count(Status.FAIL) or (fail_on == "warn" and report.count(Status.WARN)) else OK
+    if report.count(Status.FAIL) or ("warn" in failing and report.count(Status.WARN)):
+        return FAILED
+    if "unknown" not in failing or not report.unjudged:
+        return OK
+    # A builder of images needs no GPU: there, what is installed was judged, or nothing was.
+    return OK if profile == "ci" and report.count(Status.PASS) + report.count(Status.WARN) else FAILED
 
 
 # from exceptions to exit status ----------------------------------------------------------------------------------

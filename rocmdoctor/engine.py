@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 CheckFunction = Callable[["Facts", "Matrix"], Iterator[Finding]]
 
 PLACES = ("bare-metal", "vm", "container", "wsl")
+PRESENCE = "gpu_present.device"
+"""The check without which there is nothing to judge."""
 PROFILES = ("node", "workstation", "container", "wsl", "ci")
 TIME_LIMIT = 20.0
 """Seconds a check may take. Commands have shorter limits of their own; this one catches a plug-in that loops."""
@@ -39,7 +41,8 @@ class NotApplicable(Exception):
 class Check(NamedTuple):
     """A registered check. `why` is its docstring; `places` are the environments it judges; `profiles` None means every profile.
 
-    `deep`: it starts programs that use the GPU, and is part of a run only when that was asked for.
+    `deep`: it starts programs that use the GPU, and is part of a run only when that was asked for. `image`: it judges what is
+    installed, which the profile `ci` takes to be meant for an AMD GPU even where the builder has none.
     """
 
     id: str
@@ -51,6 +54,7 @@ class Check(NamedTuple):
     profiles: tuple[str, ...] | None = None
     needs_gpu: bool = True
     deep: bool = False
+    image: bool = False
 
     @property
     def area(self) -> str:
@@ -76,12 +80,13 @@ def check(
     profiles: Sequence[str] | None = None,
     needs_gpu: bool = True,
     deep: bool = False,
+    image: bool = False,
 ) -> Callable[[CheckFunction], CheckFunction]:
     """Register a check. `id` is `area.name` (stable once released), `title` states the healthy case.
 
     `after` names checks that must hold first: when one of them fails, this one is skipped because of it. `needs_gpu`:
-    skipped on a host without an AMD GPU. `deep`: only with `--deep`, with a longer time limit. Raises ValueError on a
-    duplicate id: two checks must not share a name.
+    skipped on a host without an AMD GPU. `deep`: only with `--deep`, with a longer time limit. `image`: judged without a GPU in
+    the profile `ci`. Raises ValueError on a duplicate id: two checks must not share a name.
     """
 
     def register(function: CheckFunction) -> CheckFunction:
@@ -89,9 +94,8 @@ def check(
             raise ValueError(f"the id {id!r} is not of the form area.name")
         if id in _registry:
             raise ValueError(f"check {id} is registered twice")
-        _registry[id] = Check(
-            id, title, function, tuple(after), tuple(docs), tuple(places), tuple(profiles) if profiles else None, needs_gpu, deep
-        )
+        profiles_ = tuple(profiles) if profiles else None
+        _registry[id] = Check(id, title, function, tuple(after), tuple(docs), tuple(places), profiles_, needs_gpu, deep, image)
         return function
 
     return register
@@ -223,16 +227,19 @@ def run(
     matrix: Matrix,
     *,
     profile: str | None = None,
+    unreported: Iterable[str] = (),
     time_limit: float | None = None,
     deadline: float | None = None,
 ) -> tuple[Result, ...]:
-    """Judge. What a selected check comes after is judged too, and reported only when it failed.
+    """Judge. What a selected check comes after is judged too, and reported only when it failed and is not among `unreported`
+    (globs that somebody asked to leave out: what waits for such a failure is skipped because of it all the same).
 
     `time_limit` is for each check and `deadline` for the whole run, in seconds; None: TIME_LIMIT and DEADLINE, and for deep
     checks DEEP_TIME_LIMIT and DEEP_DEADLINE. Checks that the deadline cuts off are errors. Without a deep check in `selected`
     none is run, whatever comes after it.
     """
     chosen = {c.id for c in selected}
+    silent = {c.id for c in checks for pattern in unreported if fnmatchcase(c.id, pattern) or fnmatchcase(c.area, pattern)}
     deep = any(c.deep for c in selected)
     if deadline is None:
         deadline = DEEP_DEADLINE if deep else DEADLINE
@@ -262,7 +269,7 @@ def run(
                 cause[check.id] = check.id
             elif results[0].because_of:
                 cause[check.id] = results[0].because_of
-            if check.id in chosen or check.id in cause.values():
+            if check.id in chosen or (check.id in cause.values() and check.id not in silent):
                 reported += results
     return tuple(reported)
 
@@ -279,8 +286,9 @@ def judge(
             check.id, check.area, status, title or check.title, detail, docs=check.docs, because_of=because_of, seconds=took
         )
 
+    image = check.image and profile == "ci"
     for name in check.after:
-        if name in cause:
+        if name in cause and not (image and cause[name] == PRESENCE):
             return (result(Status.SKIP, f"not judged: {cause[name]} failed", cause[name]),)
     if seconds <= 0:
         return (result(Status.ERROR, "not judged: the time for the whole run is over"),)
@@ -290,7 +298,12 @@ def judge(
         with _limit(seconds):
             if check.places != PLACES and facts.place.kind not in check.places:
                 return (result(Status.SKIP, f"does not apply to a host of the kind {facts.place.kind}"),)
-            if check.needs_gpu and not facts.gpus and not (facts.place.kind == "wsl" and facts.place.has_dxg is not False):
+            if (
+                check.needs_gpu
+                and not image
+                and not facts.gpus
+                and not (facts.place.kind == "wsl" and facts.place.has_dxg is not False)
+            ):
                 return (result(Status.SKIP, "there is no AMD GPU to judge"),)
             findings = tuple(check.function(facts, matrix))
         for finding in findings:

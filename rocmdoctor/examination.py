@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rocmdoctor import __version__, engine
 from rocmdoctor.facts import Facts, known
+from rocmdoctor.host import UnknownFact
 from rocmdoctor.results import Report
 
 if TYPE_CHECKING:
@@ -41,11 +42,23 @@ def examine(
     if plugins:
         extra, broken = engine.plugin_checks()
         checks += extra
+    skip = tuple(skip)
     selected = engine.select(checks, only, skip, deep=deep)
     facts = Facts(host, matrix, python=python, rocm=rocm)
     facts.require_targets()
-    results = engine.run(checks, selected, facts, matrix, profile=profile)
-    return Report(describe(facts), results + broken, matrix.date, __version__, notices(facts, matrix, today))
+    results = engine.run(checks, selected, facts, matrix, profile=profile, unreported=skip)
+    said = notices(facts, matrix, today)
+    return Report(describe(facts), results + broken, matrix.date, __version__, said, _unseen(facts))
+
+
+def _unseen(facts: Facts) -> str | None:
+    try:
+        facts.gpus  # noqa: B018  (asked for what it raises)
+    except UnknownFact as unknown:
+        return str(unknown)
+    except Exception:
+        return None  # the checks that ask it end as `error` and say where
+    return None
 
 
 def notices(facts: Facts, matrix: Matrix, today: datetime.date | None = None) -> tuple[str, ...]:

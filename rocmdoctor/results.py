@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple
 
+UNKNOWN = "unknown: "
+"""How the detail of a check begins that was skipped because a fact is unknown."""
+
 
 class Status(str, Enum):
     """pass | warn | fail | skip | error; only warn and fail speak of the host."""
@@ -104,6 +107,8 @@ class Report(NamedTuple):
     matrix_date: str
     tool_version: str
     notices: tuple[str, ...] = ()
+    unseen: str | None = None
+    """Why it is unknown whether there is an AMD GPU; None where that is known."""
 
     def count(self, status: Status) -> int:
         return sum(r.status is status for r in self.results)
@@ -112,6 +117,30 @@ class Report(NamedTuple):
     def root_causes(self) -> tuple[str, ...]:
         """Ids of the failed checks (warnings when nothing failed count as no root cause), each once."""
         return tuple(dict.fromkeys(r.id for r in self.results if r.status is Status.FAIL))
+
+    @property
+    def presence_unknown(self) -> str | None:
+        """Why it is unknown whether there is an AMD GPU, or None where that is known."""
+        if self.host.get("gpus"):
+            return None
+        if self.unseen is not None:
+            return self.unseen
+        skipped = (r.detail for r in self.results if r.area == "gpu_present" and r.status is Status.SKIP)
+        return next((d.removeprefix(UNKNOWN) for d in skipped if d.startswith(UNKNOWN)), None)
+
+    @property
+    def unjudged(self) -> str | None:
+        """Why nothing can be said of this host; None where something can. Nothing was judged, or it is unknown whether there is
+        an AMD GPU and nothing was found that is wrong for certain."""
+        if self.count(Status.FAIL):
+            return None
+        if doubt := self.presence_unknown:
+            return f"it is unknown whether there is an AMD GPU ({doubt.rstrip('.')})"
+        if self.count(Status.PASS) + self.count(Status.WARN):
+            return None
+        skipped = [r for r in self.results if r.status is Status.SKIP]
+        reasons = [r.detail.removeprefix(UNKNOWN) for r in skipped if r.detail.startswith(UNKNOWN) and not r.because_of]
+        return max(reasons or [r.detail for r in skipped] or ["no check was run"], key=reasons.count).rstrip(".")
 
     @property
     def verdict(self) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from enum import Enum
 
 from rocmdoctor.reports.printable import printable
-from rocmdoctor.reports.text import UNKNOWN
 from rocmdoctor.results import Report, Result, Status
 
 
@@ -22,23 +21,14 @@ def state(report: Report) -> State:
     """Failure before doubt, doubt before warning. Where nothing was judged, or no GPU could be looked for, nothing is known."""
     if report.count(Status.FAIL):
         return State.CRITICAL
-    judged = report.count(Status.PASS) + report.count(Status.WARN)
-    if report.count(Status.ERROR) or not judged or presence_unknown(report):
+    if report.count(Status.ERROR) or report.unjudged:
         return State.UNKNOWN
     return State.WARNING if report.count(Status.WARN) else State.OK
 
 
-def presence_unknown(report: Report) -> str | None:
-    """Why it is unknown whether there is an AMD GPU, or None where that is known or was not asked."""
-    if report.host.get("gpus"):
-        return None
-    unknown = (r.detail for r in report.results if r.area == "gpu_present" and r.status is Status.SKIP)
-    return next((d[len(UNKNOWN) :] for d in unknown if d.startswith(UNKNOWN)), None)
-
-
 def headline(report: Report) -> str:
     """The first finding of the worst kind, and how many more there are; what is judged where there is none."""
-    doubt = presence_unknown(report)
+    doubt = report.presence_unknown
     for status in (Status.FAIL, Status.ERROR, Status.WARN):
         found = [r for r in report.results if r.status is status]
         if status is Status.WARN and doubt:

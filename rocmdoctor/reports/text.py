@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from rocmdoctor.reports.host_lines import host_rows
 from rocmdoctor.reports.printable import LIMIT, command_lines, printable, style, wrap
-from rocmdoctor.results import Evidence, Fix, Report, Result, Status
+from rocmdoctor.results import UNKNOWN, Evidence, Fix, Report, Result, Status
 
 MIN_WIDTH = 40
 EVIDENCE = 4
@@ -23,8 +23,6 @@ COUNTED = (
 )
 VERDICTS = {"broken": ("Broken", "fail"), "degraded": ("Works, with warnings", "warn"), "healthy": ("Healthy", "pass")}
 AFTERWARDS = {"relogin": "log out and in again", "reboot": "reboot"}
-UNKNOWN = "unknown: "
-"""How the engine begins the detail of a check that was skipped because a fact is unknown."""
 
 
 def render(
@@ -88,24 +86,21 @@ class _Page:
             yield from lines[1:]
 
     def verdict(self) -> Iterator[str]:
-        """One sentence for the whole host. Where a finding says why there is no AMD GPU, it speaks for itself."""
+        """One sentence for the whole host."""
         report = self.report
-        if report.verdict == "no-amd-gpu":
-            presence = [r for r in report.results if r.area == "gpu_present"]
-            if any(r.status in (Status.FAIL, Status.WARN) for r in presence):
-                return
-            unknown = next((r.detail for r in presence if r.status is Status.SKIP and r.detail.startswith(UNKNOWN)), None)
-            said = (
-                f"It is unknown whether there is an AMD GPU: {unknown[len(UNKNOWN) :]}." if unknown else "No AMD GPU was found."
-            )
-            yield from wrap(printable(said), self.width)
-            return
-        word, name = VERDICTS[report.verdict]
-        if report.verdict == "healthy" and report.count(Status.ERROR):
+        said, judged = self.counts(), report.count(Status.PASS) + report.count(Status.WARN)
+        doubt = report.unjudged
+        if report.verdict == "no-amd-gpu" and not report.presence_unknown:
+            word, name = "No AMD GPU was found", "warn"
+            said = said if judged or report.count(Status.FAIL) else "nothing could be judged"
+        elif report.count(Status.ERROR) and not report.count(Status.FAIL):
             word, name = "Not judged in full", "error"
-        elif report.verdict == "healthy" and not report.count(Status.PASS):
-            word, name = "Nothing was judged", "warn"
-        lines = wrap(f"{word}: {self.counts()}.", self.width)
+        elif doubt:
+            word, name = "Not judged in full" if judged else "Nothing could be judged", "warn"
+            said = printable(doubt) + (f"; {said}" if judged else "")
+        else:
+            word, name = VERDICTS[report.verdict]
+        lines = wrap(f"{word}: {said}.", self.width)
         yield style(lines[0][: len(word)], name, self.color) + lines[0][len(word) :]
         yield from lines[1:]
 

@@ -52,25 +52,35 @@ def test_a_broken_host() -> None:
     )
 
 
-def test_no_gpu_is_one_sentence() -> None:
+def test_no_gpu_has_a_verdict_too() -> None:
     said = text.render(NO_GPU)
-    assert said.count("AMD GPU") == 1
-    assert "skipped" not in said and "amdgpu" not in said and "No AMD GPU was found" not in said
+    assert "\nNo AMD GPU was found: 1 problem, 0 checks passed.\n" in said
+    assert "skipped" not in said and "amdgpu" not in said
 
 
 @pytest.mark.parametrize(
     ("results", "sentence"),
     [
-        ([], "No AMD GPU was found."),
-        ([skipped("kfd_node.present", "there is no AMD GPU to judge")], "No AMD GPU was found."),
+        ([], "No AMD GPU was found: nothing could be judged."),
+        ([skipped("kfd_node.present", "there is no AMD GPU to judge")], "No AMD GPU was found: nothing could be judged."),
+        ([passed("torch_build.rocm", "t")], "No AMD GPU was found: 1 check passed."),
         (
-            [skipped("gpu_present.pci", "unknown: /sys/bus/pci was not captured")],
-            "It is unknown whether there is an AMD GPU: /sys/bus/pci was not captured.",
+            [skipped("gpu_present.pci", "unknown: /sys/bus was not read")],
+            "Nothing could be judged: it is unknown whether there is an AMD GPU (/sys/bus was not read).",
+        ),
+        (
+            [skipped("gpu_present.pci", "unknown: no /sys"), passed("torch_build.rocm", "t")],
+            "Not judged in full: it is unknown whether there is an AMD GPU (no /sys); 1 check passed.",
         ),
     ],
 )
 def test_no_gpu_without_a_finding(results: list[Result], sentence: str) -> None:
-    assert lines(report(*results, gpus=[]))[-1] == sentence
+    assert lines(report(*results, gpus=[]), width=100)[-1] == sentence
+
+
+def test_an_unseen_bus_is_said_whatever_was_asked() -> None:
+    asked = report(skipped("torch_build.rocm", "unknown: no /sys"), gpus=[])._replace(unseen="no /sys")
+    assert lines(asked)[-1] == "Nothing could be judged: it is unknown whether there is an AMD GPU (no /sys)."
 
 
 def test_root_needs_no_sudo() -> None:
@@ -165,7 +175,9 @@ def test_a_healthy_host_counts_what_is_unknown() -> None:
 
 
 def test_nothing_judged_is_not_healthy() -> None:
-    assert "Nothing was judged: 0 checks passed." in text.render(report(skipped("a.b", "does not apply")))
+    assert "Nothing could be judged: does not apply.\n" in text.render(report(skipped("a.b", "does not apply")))
+    two = report(skipped("a.b", "unknown: dmesg is closed"), skipped("a.c", "does not apply"), skipped("a.d", "does not apply"))
+    assert "Nothing could be judged: dmesg is closed.\n" in text.render(two)
 
 
 def test_notices_come_last() -> None:
