@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from rocmdoctor.checks import remedies
+from rocmdoctor.checks.loader_errors import cause_and_remedy
 from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
@@ -297,6 +298,7 @@ def symbols(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     drm = "amdgpu_" in line and info.error == "symbol-missing"
     distribution = known(lambda: facts.packages.get("libdrm-amdgpu1"), None)
     evidence = [Evidence("rocminfo", line)]
+    cause, remedy = cause_and_remedy(facts, line)
     if drm and distribution:
         evidence.append(Evidence("package libdrm-amdgpu1", distribution.version))
     yield Finding(
@@ -305,7 +307,7 @@ def symbols(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         "The run time wants a function that the distribution's libdrm does not have; AMD's own libdrm-amdgpu packages "
         "carry it (amdgpu-install --no-dkms leaves them out)."
         if drm
-        else "The loader finds none, or another release, of a library that it needs.",
+        else cause,
         tuple(evidence),
         (
             Fix(
@@ -315,11 +317,6 @@ def symbols(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 verify=recheck("ld_path.*", "rocminfo.*"),
             )
             if drm
-            else Fix(
-                "Reinstall the ROCm run time and refresh the loader's cache",
-                (*remedies.install(facts, "hsa-rocr"), ("ldconfig",)),
-                needs=("root", "network"),
-                verify=recheck("ld_path.*"),
-            ),
+            else remedy,
         ),
     )

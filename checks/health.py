@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
+from rocmdoctor.checks import remedies
 from rocmdoctor.checks.remedies import log_evidence, recheck, said
 from rocmdoctor.engine import check
 from rocmdoctor.facts import Facts, known
@@ -164,6 +166,9 @@ def smi_work(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         if not broken:
             continue
         roots = [i for i in facts.rocm.installs if i.has_hsa or i.has_hip or i.tools]
+        if own := _of_its_python(facts, smi.tool, text):
+            yield own
+            return
         yield Finding(
             Status.FAIL,
             f"{smi.tool} stops with an error of its own: it picks parts of another ROCm",
@@ -192,3 +197,44 @@ def smi_work(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             ),
         )
         return
+
+
+def _of_its_python(facts: Facts, tool: str, text: str) -> Finding | None:
+    """An error of the Python that runs the tool, and not of another ROCm: too old a Python, or a module that it imports."""
+    evidence = tuple(Evidence(tool, line) for line in text.strip().splitlines()[-3:])
+    module = re.search(r"No module named '?([\w.]+)", text)
+    name = module.group(1).partition(".")[0] if module else ""
+    if name and name not in ("amdsmi", "amd_smi", "rsmiBindings", "amdsmi_cli"):
+        package = {"yaml": {"apt": "python3-yaml", "dnf": "python3-pyyaml", "zypper": "python3-PyYAML"}}.get(name, {})
+        wanted = package.get(remedies.manager(facts) or "", f"python3-{name}")
+        return Finding(
+            Status.FAIL,
+            f"{tool} does not start: its Python has no module {name}",
+            "The tool runs with the first python3 on PATH, and imports a package that this one does not have.",
+            evidence,
+            (
+                Fix(
+                    f"Install {wanted} for the system's python3, and run {tool} outside of conda and virtual environments",
+                    remedies.install(facts, wanted),
+                    needs=("root", "network"),
+                    verify=(tool, "list"),
+                ),
+            ),
+        )
+    if "SyntaxError" in text:
+        return Finding(
+            Status.FAIL,
+            f"{tool} does not start: the python3 that runs it is too old",
+            "Its Python code uses syntax that this python3 does not know.",
+            evidence,
+            (
+                Fix(
+                    f"Let a newer Python come first on PATH when {tool} runs (python3 --version tells which one does), with the "
+                    "amdsmi package of this ROCm installed for it",
+                    (("python3", "--version"), ("python3", "-m", "pip", "install", "/opt/rocm/share/amd_smi")),
+                    needs=("root",),
+                    verify=(tool, "list"),
+                ),
+            ),
+        )
+    return None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from rocmdoctor.checks import remedies
+from rocmdoctor.checks.binding import driverless
 from rocmdoctor.checks.kfd_node import refused_nodes
 from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.engine import NotApplicable, check
@@ -34,6 +36,29 @@ def devices(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     run = ("docker", "run", "--device=/dev/kfd", "--device=/dev/dri", "--security-opt", "seccomp=unconfined", "IMAGE")
     podman = facts.place.container == "podman"
     run = ("podman", *run[1:]) if podman else run
+    if not access.kfd.exists and driverless(facts):
+        keeping_out = ("nomodeset", "module_blacklist", "modprobe.blacklist")
+        words = [w for w in keeping_out if known(partial(facts.cmdline.has, w), False)]
+        yield Finding(
+            Status.FAIL,
+            "/dev/kfd is not in this container, and the host's amdgpu drives no GPU",
+            "There is nothing to pass in: the host's own driver is the fault"
+            + (f" (its kernel was started with {' and '.join(words)})." if words else "."),
+            (
+                Evidence("/dev/kfd", "absent"),
+                *(Evidence(f"/sys/bus/pci/devices/{g.pci_address}/driver", g.driver or "absent") for g in facts.gpus[:2]),
+            ),
+            (
+                Fix(
+                    "Mend the driver on the host first (run rocmdoctor check there"
+                    + (f"; take {' and '.join(words)} off its kernel command line" if words else "")
+                    + "), then start the container with the GPU's devices",
+                    (run,),
+                    verify=recheck("container.*"),
+                ),
+            ),
+        )
+        return
     if not access.kfd.exists:
         yield Finding(
             Status.FAIL,

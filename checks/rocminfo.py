@@ -80,7 +80,11 @@ def runs(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         )
     else:
         title, detail = "rocminfo fails", "Driver, node and permission are in order; the run time itself reports an error."
-        fix = Fix("Read the kernel log for amdgpu and kfd errors of the same time", verify=recheck("rocminfo.*"))
+        fix = Fix(
+            "Read the kernel log for amdgpu and kfd errors of the same time; a reboot clears a GPU that was left in a bad state",
+            needs=("reboot",),
+            verify=recheck("rocminfo.*"),
+        )
     yield Finding(Status.FAIL, title, detail, tuple(Evidence("rocminfo", line) for line in last), (fix,))
 
 

@@ -46,7 +46,8 @@ def allowed(gfx: str, release: str, os_id: str, version: str) -> set[str]:
     if MATRIX.os(release, os_id, version, gfx=gfx).verdict not in FINE:
         ids.add("os_support.release")
     suite = MATRIX.apt_suite(os_id, version)
-    if suite and MATRIX.versions.index(release) < MATRIX.versions.index("7.9.0") and not MATRIX.faults.has_apt_suite(suite, release):
+    classic = MATRIX.versions.index(release) < MATRIX.versions.index("7.9.0")
+    if suite and classic and not MATRIX.faults.has_apt_suite(suite, release):
         ids.add("repo.suite")  # the system of another release, which this one has no repository for
     if MATRIX.faults.apu_pair(gfx):
         ids.add("kernel.apu-pair")

@@ -40,6 +40,8 @@ def laptop() -> HostBuilder:
 
 
 NO_ATOMICS = "kfd kfd: amdgpu: GC IP 0x090300 not supported in kfd"
+REQUIRED = "not found (required by /opt/rocm/lib/libhsa-runtime64.so.1)\n"
+CANNOT_OPEN = "cannot open shared object file: No such file or directory\n"
 AER = "nvme 0000:04:00.0: AER: PCIe Bus Error: severity=Uncorrected (Non-Fatal), type=Transaction Layer, id=0400"
 
 SILENT: dict[str, Make] = {
@@ -149,6 +151,34 @@ FOUND: dict[str, Case] = {
     "the GPU's own PCIe errors": (
         lambda: host().dmesg("amdgpu 0000:03:00.0: PCIe Bus Error: severity=Uncorrectable (Fatal), type=Transaction Layer"),
         "gpu_health.hardware", "fail", "reseat", "reinstall",
+    ),
+    "a container on a host whose driver does not start": (
+        lambda: host().container("podman").cmdline("nomodeset").kfd(exists=False).render_nodes(exists=False),
+        "container.devices", "fail", "on the host first", "usermod",
+    ),
+    "conda's libstdc++ before the system's": (
+        lambda: (
+            host()
+            .env(LD_LIBRARY_PATH="/home/user1/miniconda3/lib")
+            .rocminfo(stderr=f"rocminfo: /home/user1/miniconda3/lib/libstdc++.so.6: version `GLIBCXX_3.4.30' {REQUIRED}", rc=1)
+        ),
+        "ld_path.symbols", "fail", "Take /home/user1/miniconda3/lib out", "hsa-rocr",
+    ),
+    "packages of a newer distribution": (
+        lambda: host().rocminfo(stderr=f"rocminfo: /lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.38' {REQUIRED}", rc=1),
+        "ld_path.symbols", "fail", "for this distribution", "hsa-rocr",
+    ),
+    "a library of the system is missing": (
+        lambda: host().rocminfo(stderr=f"rocminfo: error while loading shared libraries: libnuma.so.1: {CANNOT_OPEN}", rc=127),
+        "ld_path.symbols", "fail", "libnuma1", "hsa-rocr",
+    ),
+    "amd-smi without PyYAML": (
+        lambda: host().command(("amd-smi", "list", "--json"), stderr="ModuleNotFoundError: No module named 'yaml'\n", rc=1),
+        "smi_tools.work", "fail", "python3-yaml", "uninstall",
+    ),
+    "amd-smi in an old Python": (
+        lambda: host().command(("amd-smi", "list", "--json"), stderr="SyntaxError: future feature annotations\n", rc=1),
+        "smi_tools.work", "fail", "newer Python", "uninstall",
     ),
     "DKMS stopped at the compiler": (
         lambda: host().fault_dkms_failed(inbox=False).change_driver(

@@ -1,0 +1,67 @@
+"""What a message of the dynamic loader tells, and the remedy for it. Registers no check."""
+
+from __future__ import annotations
+
+import re
+
+from rocmdoctor.checks import remedies
+from rocmdoctor.checks.remedies import recheck
+from rocmdoctor.facts import Facts
+from rocmdoctor.results import Fix
+
+SYSTEM_LIBRARIES: dict[str, dict[str, str]] = {
+    "libnuma": {"apt": "libnuma1", "dnf": "numactl-libs", "zypper": "libnuma1", "pacman": "numactl"},
+    "libelf": {"apt": "libelf1", "dnf": "elfutils-libelf", "zypper": "libelf1", "pacman": "libelf"},
+    "libdrm_amdgpu": {"apt": "libdrm-amdgpu1", "dnf": "libdrm", "zypper": "libdrm_amdgpu1", "pacman": "libdrm"},
+    "libdrm": {"apt": "libdrm2", "dnf": "libdrm", "zypper": "libdrm2", "pacman": "libdrm"},
+    "libpci": {"apt": "libpci3", "dnf": "pciutils-libs", "zypper": "libpci3", "pacman": "pciutils"},
+    "librocprofiler-register": {"apt": "rocprofiler-register", "dnf": "rocprofiler-register", "zypper": "rocprofiler-register"},
+}
+"""Libraries that ROCm's run time links and that are packages of their own, by package manager."""
+
+
+def cause_and_remedy(facts: Facts, line: str) -> tuple[str, Fix]:
+    """(what the message tells, what helps) for a line of ld.so: "cannot open shared object file" or "version ... not found"."""
+    wants = re.search(r"(/\S+): version [`'](GLIBCXX|CXXABI|GLIBC)_[^']*' not found", line)
+    if wants and wants.group(2) == "GLIBC":
+        return (
+            "This ROCm was built for a distribution with a newer glibc than this host's.",
+            Fix(
+                "Install ROCm's packages for this distribution and version (its own suite or path in AMD's repository)",
+                (("rocmdoctor", "install"),),
+                needs=("root", "network"),
+                verify=recheck("ld_path.*", "rocminfo.*"),
+            ),
+        )
+    if wants and any(wants.group(1).startswith(f"{folder.rstrip('/')}/") for folder in facts.loader.library_path if folder):
+        folder = wants.group(1).rpartition("/")[0]
+        return (
+            f"LD_LIBRARY_PATH puts {folder} first, and the libstdc++ there is older than the one that ROCm was built with.",
+            Fix(
+                f"Take {folder} out of LD_LIBRARY_PATH (a conda environment needs none)",
+                (("env", "-u", "LD_LIBRARY_PATH", "rocminfo"),),
+                verify=recheck("ld_path.*", "rocminfo.*"),
+            ),
+        )
+    absent = re.search(r"(lib[\w+-]+)\.so[.\d]*: cannot open shared object file", line)
+    name = absent.group(1) if absent else ""
+    package = SYSTEM_LIBRARIES.get(name, {}).get(remedies.manager(facts) or "")
+    if package:
+        return (
+            f"{name} is not installed, or not where the loader looks.",
+            Fix(
+                f"Install {package}, the package of {name}, and refresh the loader's cache",
+                (*remedies.install(facts, package), ("ldconfig",)),
+                needs=("root", "network"),
+                verify=recheck("ld_path.*", "rocminfo.*"),
+            ),
+        )
+    return (
+        "The loader finds none, or another release, of a library that it needs.",
+        Fix(
+            "Reinstall the ROCm run time and refresh the loader's cache",
+            (*remedies.install(facts, "hsa-rocr"), ("ldconfig",)),
+            needs=("root", "network"),
+            verify=recheck("ld_path.*"),
+        ),
+    )
