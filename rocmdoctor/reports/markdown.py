@@ -12,8 +12,8 @@ from rocmdoctor.reports import plain
 from rocmdoctor.reports.fences import code_span, fence
 from rocmdoctor.reports.host_lines import host_rows
 from rocmdoctor.reports.printable import command_lines, printable
-from rocmdoctor.reports.text import AFTERWARDS, COUNTED, LABELS, UNKNOWN, VERDICTS
-from rocmdoctor.results import Evidence, Fix, Report, Result, Status
+from rocmdoctor.reports.text import AFTERWARDS, COUNTED, LABELS, VERDICTS
+from rocmdoctor.results import UNKNOWN, Evidence, Fix, Report, Result, Status
 
 if TYPE_CHECKING:
     from rocmdoctor.host.redaction import Redactor

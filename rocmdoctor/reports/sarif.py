@@ -14,8 +14,7 @@ from rocmdoctor.fingerprint import fingerprint
 from rocmdoctor.reports import plain
 from rocmdoctor.reports.fences import code_span, fence
 from rocmdoctor.reports.printable import command_line, printable
-from rocmdoctor.reports.text import UNKNOWN
-from rocmdoctor.results import Evidence, Fix, Report, Result, Status
+from rocmdoctor.results import UNKNOWN, Evidence, Fix, Report, Result, Status
 
 if TYPE_CHECKING:
     from rocmdoctor.engine import Check
