@@ -17,9 +17,12 @@ from rocmdoctor.host.target import ChangeFailed, Machine
 from rocmdoctor.terminal import colors, complain, emit, width
 
 if TYPE_CHECKING:
+    from rocmdoctor.facts import Facts
     from rocmdoctor.host import Host
     from rocmdoctor.matrix import Matrix
     from rocmdoctor.plan.apply import Outcome, Watcher
+    from rocmdoctor.plan.draft import Options
+    from rocmdoctor.plan.locking import Lock
     from rocmdoctor.plan.step import Plan
     from rocmdoctor.results import Report
 
@@ -58,6 +61,10 @@ def install(
     allow_unsupported: Annotated[bool, typer.Option("--allow-unsupported", help="Also what AMD does not support.")] = False,
     yes: YesOption = False,
     dry_run: DryOption = False,
+    write_lock: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write down the exact packages and wheels, with hashes.")
+    ] = None,
+    lock: Annotated[str | None, typer.Option(metavar="FILE", help="Install exactly what FILE names, or nothing.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run that was cut off or failed.")] = False,
     snapshot: Annotated[str | None, typer.Option(metavar="PATH", help="With --dry-run: plan for a recorded host.")] = None,
     matrix: MatrixOption = None,
@@ -80,13 +87,20 @@ def install(
     options = Options(
         rocm, names, driver, pytorch, venv, python, users, mirror, ca, side_by_side, allow_unsupported
     )  # the order of the fields
+    if lock is not None and (rocm or pytorch or driver != "auto" or packages != "rocm"):
+        raise typer.BadParameter("--lock says which releases: it excludes --rocm, --driver, --packages and --pytorch")
+    wanted = _lock(lock) if lock is not None else None
     host, data = _host(snapshot), load_matrix(matrix)
-    plan = _built(lambda: building.build(Facts(host, data), data, options))
+    facts = Facts(host, data)
+    plan = _built(lambda: _fitted(building.build(facts, data, _asked(options, wanted)), wanted, facts))
     if plan is None:
         return FAILED
     if format == "script":
         return _script(plan, data)
-    return _carry_out(plan, host, data, yes=yes, dry_run=dry_run, format=format, no_color=no_color, verbose=verbose)
+    code = _carry_out(plan, host, data, yes=yes, dry_run=dry_run, format=format, no_color=no_color, verbose=verbose)
+    if code == OK and write_lock is not None and not dry_run:
+        return _write_lock(write_lock, plan, data)
+    return code
 
 
 @command
@@ -204,6 +218,46 @@ def verify(
     report = _examined(_host(None, user or os.environ.get("SUDO_USER")), data, ())
     emit(plan_runs.verified(found, report, format, width()))
     return OK if found.holds and not report.root_causes else FAILED
+
+
+# lock files ------------------------------------------------------------------------------------------------------
+
+
+def _lock(path: str) -> Lock:
+    from rocmdoctor.plan import locking
+
+    try:
+        with open(path, encoding="utf-8") as file:
+            return locking.read(file.read(16 << 20))
+    except (OSError, ValueError) as error:
+        raise typer.BadParameter(f"--lock {path}: {error}") from None
+
+
+def _asked(options: Options, wanted: Lock | None) -> Options:
+    from rocmdoctor.plan import locking
+
+    return options if wanted is None else locking.options(wanted, options)
+
+
+def _fitted(plan: Plan, wanted: Lock | None, facts: Facts) -> Plan:
+    from rocmdoctor.plan import locking
+
+    return plan if wanted is None else locking.locked(plan, wanted, facts)
+
+
+def _write_lock(path: str, plan: Plan, data: Matrix) -> int:
+    from rocmdoctor.facts import Facts
+    from rocmdoctor.plan import locking, rehearsal
+
+    target = Machine()
+    try:
+        text = locking.write(plan, Facts(target.look(), data), target, rehearsal.LOG)
+        target.write(os.path.abspath(path), text.encode())
+    except ChangeFailed as error:
+        complain(f"no lock was written: {error}")
+        return FAILED
+    complain(f"wrote {path}")
+    return OK
 
 
 # what they share -------------------------------------------------------------------------------------------------

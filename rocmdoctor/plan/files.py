@@ -32,7 +32,7 @@ class WriteFile(Step):
         return (self.then,) if self.then else ()
 
     def files(self, host: Host) -> tuple[FileChange, ...]:
-        return (FileChange(self.path, host.read(self.path, LIMIT), self.text),)
+        return (file_change(host, self.path, self.text),)
 
     def is_done(self, host: Host) -> bool:
         return host.read(self.path, LIMIT) == self.text
@@ -69,7 +69,7 @@ class RemoveFile(Step):
         return (("rm", "-f", self.path), *((self.then,) if self.then else ()))
 
     def files(self, host: Host) -> tuple[FileChange, ...]:
-        return (FileChange(self.path, host.read(self.path, LIMIT), None),)
+        return (file_change(host, self.path, None),)
 
     def is_done(self, host: Host) -> bool:
         return host.node(self.path, follow=False) is None
@@ -87,6 +87,18 @@ class RemoveFile(Step):
         kept.put_back(run, before, None, self.id)
         if self.then:
             run.target.run(self.then, run.log)
+
+
+def file_change(host: Host, path: str, after: str | None) -> FileChange:
+    """What a diff shows; of a file that is no text only that it is one."""
+    data = host.read_bytes(path, LIMIT)
+    if data is None:
+        return FileChange(path, None, after)
+    try:
+        before = data.decode()
+    except UnicodeDecodeError:
+        before = "\0"
+    return FileChange(path, "", after, "a binary file") if "\0" in before else FileChange(path, before, after)
 
 
 def run_or_fail(run: Run, argv: Argv, timeout: float | None = None) -> str:

@@ -55,9 +55,7 @@ def install(manager: str, wishes: Iterable[Wish], *, removals: bool = False, dow
     if manager == "zypper":
         down = ("--oldpackage",) if downgrade else ()
         return ("zypper", "--non-interactive", "install", *(("--dry-run",) if dry else ()), *down, *names)
-    if downgrade:
-        return (manager, "--assumeno" if dry else "-y", "downgrade", *names)
-    return (manager, "--assumeno" if dry else "-y", "install", *names)
+    return (manager, *(no_change(manager) if dry else ("-y",)), "downgrade" if downgrade else "install", *names)
 
 
 def remove(manager: str, names: Sequence[str], *, purge: bool = True, dry: bool = False) -> Argv:
@@ -67,7 +65,12 @@ def remove(manager: str, names: Sequence[str], *, purge: bool = True, dry: bool 
     if manager == "zypper":
         return ("zypper", "--non-interactive", "remove", *(("--dry-run",) if dry else ()), *names)
     clean = ("--noautoremove",) if manager == "dnf" else ()
-    return (manager, "--assumeno" if dry else "-y", "remove", *clean, *names)
+    return (manager, *(no_change(manager) if dry else ("-y",)), "remove", *clean, *names)
+
+
+def no_change(manager: str) -> tuple[str, ...]:
+    """Options by which dnf and tdnf only say what they would do: nobody says yes, and a transaction would be a test."""
+    return ("--assumeno", "--setopt=tsflags=test") if manager == "dnf" else ("--assumeno", "--testonly")
 
 
 def exists(manager: str, name: str) -> Argv:

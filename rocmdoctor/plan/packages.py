@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from rocmdoctor import versions
 from rocmdoctor.facts.packages import Package, PackageDb
 from rocmdoctor.host import Host, UnknownFact
-from rocmdoctor.host.target import ChangeFailed
+from rocmdoctor.host.target import ChangeFailed, Target
 from rocmdoctor.plan import kept, managers
 from rocmdoctor.plan.files import last_words, run_or_fail
 from rocmdoctor.plan.managers import Wish
@@ -90,6 +90,8 @@ class InstallPackages(Step):
     manager: str = ""
     wishes: tuple[Wish, ...] = ()
     removes: tuple[str, ...] = ()
+    digests: tuple[tuple[str, str, str], ...] = ()
+    """(name, version, SHA-256) from a lock: what is not that is not installed."""
 
     @property
     def commands(self) -> tuple[Argv, ...]:
@@ -111,9 +113,21 @@ class InstallPackages(Step):
         repair(run, self.manager)
         host = run.target.look()
         wishes = tuple(wish for wish in self.wishes if not (wish.optional and self._missing(host, wish)))
+        if self.manager == "apt":  # its signed index has the digests of the files
+            self._compare(run)
         rehearse(run, self.manager, managers.install(self.manager, wishes, removals=True, dry=True), self.removes)
         run_or_fail(run, managers.install(self.manager, wishes, removals=bool(self.removes)))
+        if self.manager != "apt":
+            self._compare(run)
         return difference(read_versions(run, before), now(run))
+
+    def _compare(self, run: Run) -> None:
+        """Raises ChangeFailed for a package that is not the one of the lock."""
+        found = digests_of(run.target, run.log, self.manager, [(name, version) for name, version, _ in self.digests])
+        for name, version, digest in self.digests:
+            if (there := found.get((name, version))) != digest:
+                what = "is another file than the lock's" if there else "is not to be had"
+                raise ChangeFailed(f"{name} {version} {what}; the lock cannot be reproduced here")
 
     def undo(self, run: Run, before: Record, after: Record | None) -> None:
         repair(run, self.manager)
@@ -255,6 +269,28 @@ def bring_back(run: Run, manager: str, done: Record) -> None:
             if answer.rc != 0:
                 names = ", ".join(f"{w.name} {w.version}" for w in wishes[:5])
                 run.say(f"{manager} cannot bring back {names}: {last_words(answer.stdout)}")
+
+
+def digests_of(target: Target, log: str, manager: str, wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """SHA-256 by (name, version): of debs as apt's index has it, of installed rpms their header's."""
+    found: dict[tuple[str, str], str] = {}
+    names = list(wanted)
+    if not names:
+        return found
+    if manager == "apt":
+        answer = target.run(("apt-cache", "show", *(f"{name}={version}" for name, version in names)), log)
+        for stanza in answer.stdout.split("\n\n"):
+            fields = dict(line.partition(": ")[::2] for line in stanza.splitlines() if line[:1] not in (" ", "\t"))
+            if "SHA256" in fields:
+                found[fields.get("Package", ""), fields.get("Version", "")] = fields["SHA256"].strip()
+        return found
+    form = "%{NAME}\\t%{EPOCHNUM}:%{VERSION}-%{RELEASE}\\t%{SHA256HEADER}\\n"
+    answer = target.run(("rpm", "-q", "--qf", form, *dict.fromkeys(name for name, _ in names)), log)
+    for line in answer.stdout.splitlines():
+        fields_ = line.split("\t")
+        if len(fields_) == 3:
+            found[fields_[0], fields_[1].removeprefix("0:")] = fields_[2]
+    return found
 
 
 # before a package manager runs -----------------------------------------------------------------------------------

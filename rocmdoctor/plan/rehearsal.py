@@ -73,8 +73,7 @@ def _asked(run: Run, manager: str, steps: tuple[Step, ...], installs: list[Insta
     argv = _play(manager, options, wishes, [n for s in steps if isinstance(s, RemovePackages) for n in s.names])
     answer = run.target.run(argv, run.log)
     found = managers.rehearsed(manager, answer.rc, answer.stdout)
-    aborted = manager == "apt" and "Abort" in answer.stdout
-    if found.failed and not aborted:
+    if found.failed:
         raise ChangeFailed(f"{manager} cannot install this: {last_words(answer.stdout, answer.stderr)}")
     strangers = [name for name in _removals(manager, answer.stdout, found.removes) if name.partition(":")[0] not in allowed]
     if strangers:
@@ -143,7 +142,7 @@ def _rpm_options(run: Run, manager: str, steps: tuple[Step, ...]) -> tuple[str, 
     if manager == "zypper":
         # the key is verified, and imported by the plan itself; here nothing is installed
         return ("--non-interactive", "--no-gpg-checks", "--reposd-dir", f"{FOLDER}/repos")
-    return ("--assumeno", f"--setopt=reposdir={FOLDER}/repos")
+    return (*managers.no_change(manager), f"--setopt=reposdir={FOLDER}/repos")
 
 
 def _existing(run: Run, manager: str, options: tuple[str, ...], wishes: Iterable[Wish]) -> Iterator[Wish]:
@@ -157,7 +156,8 @@ def _existing(run: Run, manager: str, options: tuple[str, ...], wishes: Iterable
 def _play(manager: str, options: tuple[str, ...], wishes: tuple[Wish, ...], gone: list[str]) -> Argv:
     names = [managers.named(manager, wish) for wish in wishes]
     if manager == "apt":
-        return ("apt-get", *options, "--assume-no", "install", *names, *(f"{name}-" for name in gone if name not in names))
+        # not --assume-no: apt asks nothing, and installs, when it is to install no more than what was named
+        return ("apt-get", *options, "-y", "--print-uris", "install", *names, *(f"{name}-" for name in gone if name not in names))
     if manager == "zypper":
         return ("zypper", *options, "install", "--dry-run", *names, *(f"-{name}" for name in gone if name not in names))
     return (manager, *options, "install", *names)

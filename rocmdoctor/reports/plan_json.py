@@ -29,7 +29,7 @@ def document(plan: Plan, host: Host, matrix_date: str, outcome: Outcome | None =
         "steps": [_step(step, plan, host) for step in plan.steps],
         "notices": list(plan.notices),
         "refusals": [{"code": r.code, "reason": r.reason, "help": r.help} for r in plan.refusals],
-        "outcome": None if outcome is None else _outcome(outcome),
+        "outcome": None if outcome is None else outcome_values(outcome),
     }
 
 
@@ -39,7 +39,7 @@ def render(plan: Plan, host: Host, matrix_date: str, outcome: Outcome | None = N
 
 def applied(planned: dict[str, Any], outcome: Outcome) -> str:
     """`planned`: the document as it was before the plan was applied, whose files are those of before."""
-    return _json({**planned, "outcome": _outcome(outcome)})
+    return _json({**planned, "outcome": outcome_values(outcome)})
 
 
 def _json(values: dict[str, Any]) -> str:
@@ -69,7 +69,8 @@ def _step(step: Step, plan: Plan, host: Host) -> dict[str, Any]:
     }
 
 
-def _outcome(outcome: Outcome) -> dict[str, Any]:
+def outcome_values(outcome: Outcome) -> dict[str, Any]:
+    """JSON values of what came of a run."""
     return {
         "status": outcome.status,
         "changed": list(outcome.changed),

@@ -10,6 +10,7 @@ from typing import Any
 from rocmdoctor.plan.apply import Outcome
 from rocmdoctor.plan.journal import Entry
 from rocmdoctor.plan.verify import Verified
+from rocmdoctor.reports.plan_json import outcome_values
 from rocmdoctor.reports.printable import printable
 from rocmdoctor.results import Report, Status
 
@@ -39,7 +40,7 @@ def taking_back(entry: Entry, format: str) -> str:
 
 def taken_back(outcome: Outcome, format: str) -> str:
     if format == "json":
-        return _json({"outcome": outcome._asdict()})
+        return _json({"outcome": outcome_values(outcome)})
     if outcome.status == "done":
         return f"Taken back: {outcome.run_id}.\n"
     text = f"{outcome.status} at step {outcome.failed_step}: {printable(outcome.message)}\nThe log is {outcome.log}."

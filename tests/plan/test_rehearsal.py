@@ -18,22 +18,20 @@ URL = "https://repo.example/rocm.gpg.key"
 FINGERPRINT = openpgp.fingerprint("2016-04-26")
 KEYRING = "/etc/apt/keyrings/rocm.gpg"
 
-APT_ABORTS = """\
+APT = """\
 Reading package lists...
 The following NEW packages will be installed:
   rocm rocm-core
 0 upgraded, 2 newly installed, 0 to remove and 0 not upgraded.
 Need to get 2,766 MB of archives.
 After this operation, 28.4 GB of additional disk space will be used.
-Do you want to continue? [Y/n] N
-Abort.
+'https://repo.example/pool/rocm.deb' rocm.deb 1000 SHA256:00
 """
 APT_REMOVES = """\
 The following packages will be REMOVED:
   nvidia-driver-550 rocm-old*
 The following NEW packages will be installed:
   rocm
-Abort.
 """
 DNF = """\
 Installing:
@@ -77,8 +75,8 @@ def plan(*more: object) -> Plan:
 class Answering(FakeMachine):
     """apt-get says what it is told to say, and the scratch folder is looked at while it does."""
 
-    said = APT_ABORTS
-    rc = 1
+    said = APT
+    rc = 0
     seen: dict[str, bytes]
 
     def _program(self, words: tuple[str, ...]) -> tuple[int, str]:
@@ -88,7 +86,7 @@ class Answering(FakeMachine):
         return super()._program(words)
 
 
-def machine(said: str = APT_ABORTS, rc: int = 1) -> Answering:
+def machine(said: str = APT, rc: int = 0) -> Answering:
     base = bare_ubuntu()
     made = Answering(base.files, base.folders, base.packages, base.repositories)
     made.urls[URL] = openpgp.armored(openpgp.public_key("2016-04-26"))
@@ -144,6 +142,14 @@ def test_a_mirror_that_is_down() -> None:
     assert "404" in rehearsal.rehearse(plan(), host, "/log")[0].reason
 
 
+def test_apt_is_never_asked_in_a_way_that_installs() -> None:
+    """`apt-get --assume-no install` installs without a question when there is nothing beyond what was named."""
+    host = machine()
+    rehearsal.rehearse(plan(), host, "/log")
+    asked = [words for words in host.ran if words[0] == "apt-get" and "install" in words]
+    assert asked and all("--print-uris" in words or "-s" in words for words in asked)
+
+
 def test_another_rocmdoctor() -> None:
     host = machine()
 
@@ -163,7 +169,7 @@ def test_dnf_and_zypper() -> None:
     for manager, text, sizes in (
         ("dnf", DNF, (2.7, 28)),
         ("zypper", ZYPPER, (2.7, 28)),
-        ("apt", APT_ABORTS, (2.766 * 1024 / 1000, 28.4)),
+        ("apt", APT, (2.766 * 1024 / 1000, 28.4)),
     ):
         found = [rehearsal._bytes(pattern, text) for pattern in rehearsal._SIZES[manager]]
         assert [round(value / (1 << 30)) if value else None for value in found] == [round(size) for size in sizes]
@@ -176,7 +182,7 @@ def test_command_lines() -> None:
     )
     assert managers.install("dnf", wishes) == ("dnf", "-y", "install", "rocm", "amdrocm7.14-7.14.1*")
     assert managers.install("zypper", wishes, downgrade=True)[2:4] == ("install", "--oldpackage")
-    assert managers.install("dnf", wishes, downgrade=True, dry=True)[:3] == ("dnf", "--assumeno", "downgrade")
+    assert managers.install("dnf", wishes, downgrade=True, dry=True)[:2] == ("dnf", "--assumeno")
     assert managers.remove("apt", ["a"])[-2:] == ("purge", "a") and managers.remove("dnf", ["a"])[-2:] == ("--noautoremove", "a")
     assert managers.refresh("zypper", ("rocm",)) == ("zypper", "--non-interactive", "refresh", "rocm")
     assert managers.refresh("tdnf", ("rocm",)) == ("tdnf", "-y", "--disablerepo=*", "--enablerepo=rocm", "makecache")

@@ -1,0 +1,164 @@
+"""install, uninstall, fix, undo and verify from the command line: exit statuses, streams, and what is never done."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from rocmdoctor.cli import run
+from rocmdoctor.plan import apply as applying
+from rocmdoctor.plan import commands
+from rocmdoctor.plan.files import WriteFile
+from rocmdoctor.plan.step import Plan
+from tests.hostbuilder import HostBuilder
+from tests.plan.bare_hosts import bare
+from tests.plan.fake_machine import FakeMachine, Killed, Quiet, bare_ubuntu
+
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "plan.schema.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def snapshot(tmp_path: Path) -> Callable[[HostBuilder], str]:
+    def write(builder: HostBuilder) -> str:
+        path = str(tmp_path / f"host{len(os.listdir(tmp_path))}.tar.gz")
+        builder.write_tar(path)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> FakeMachine:
+    """The machine that the commands change, as root."""
+    made = bare_ubuntu()
+    monkeypatch.setattr(commands, "Machine", lambda: made)
+    monkeypatch.setattr(commands, "_host", lambda snapshot, user=None: made.look())
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    return made
+
+
+def test_dry_run_of_a_recorded_host(snapshot: Callable[[HostBuilder], str], capsys: pytest.CaptureFixture[str]) -> None:
+    path = snapshot(bare("ubuntu", "22.04", "gfx90a"))
+    assert run(["install", "--rocm", "6.2", "--dry-run", "--snapshot", path]) == 0
+    text = capsys.readouterr().out
+    assert "Install ROCm 6.2.4" in text and "rocm/apt/6.2.4 jammy main" in text and "note: --rocm 6.2 is ROCm 6.2.4" in text
+    assert run(["install", "--rocm", "6.2", "--dry-run", "--snapshot", path, "--format", "json"]) == 0
+    doc = json.loads(capsys.readouterr().out)
+    jsonschema.validate(doc, SCHEMA)
+    assert doc["status"] == "applicable" and doc["versions"]["rocm"] == "6.2.4" and doc["outcome"] is None
+    assert run(["install", "--rocm", "6.2", "--snapshot", path, "--format", "script"]) == 0
+    assert capsys.readouterr().out.startswith("#!/bin/sh\n")
+
+
+def test_refused(snapshot: Callable[[HostBuilder], str], capsys: pytest.CaptureFixture[str]) -> None:
+    path = snapshot(bare("ubuntu", "22.04", "gfx803"))
+    for form in ("text", "json", "script"):
+        assert run(["install", "--rocm", "6.2", "--dry-run", "--snapshot", path, "--format", form]) == 1
+        out, err = capsys.readouterr()
+        if form == "json":
+            doc = json.loads(out)
+            jsonschema.validate(doc, SCHEMA)
+            assert doc["status"] == "refused" and doc["refusals"]
+        else:
+            assert "refused" in (out if form == "text" else err)
+    assert run(["install", "--rocm", "6.2", "--dry-run", "--snapshot", path, "--allow-unsupported"]) == 0
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["install", "--snapshot", "x"],
+        ["uninstall", "--snapshot", "x"],
+        ["fix", "--snapshot", "x"],
+        ["install", "--driver", "best"],
+        ["install", "--dry-run", "--snapshot", "/no/such"],
+        ["install", "--dry-run", "--matrix", "/no/such"],
+        ["fix", "--dry-run", "no.such-check"],
+    ],
+)
+def test_wrong_usage(argv: list[str]) -> None:
+    assert run(argv) == 2
+
+
+def test_uninstall_and_fix_of_recorded_hosts(snapshot: Callable[[HostBuilder], str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["uninstall", "--dry-run", "--snapshot", snapshot(HostBuilder()), "--format", "json"]) == 0
+    doc = json.loads(capsys.readouterr().out)
+    jsonschema.validate(doc, SCHEMA)
+    assert doc["steps"][0]["kind"] == "remove-packages"
+    path = snapshot(HostBuilder().fault_not_in_group())
+    assert run(["fix", "--dry-run", "--snapshot", path, "--format", "json"]) == 0
+    doc = json.loads(capsys.readouterr().out)
+    jsonschema.validate(doc, SCHEMA)
+    assert doc["steps"][0]["kind"] == "add-user-to-groups" and doc["steps"][0]["data"]["user"] == "user1"
+    assert run(["fix", "repo.*", "--dry-run", "--snapshot", path]) == 0
+    assert "Nothing to do" in capsys.readouterr().out
+
+
+def test_nobody_but_root(machine: FakeMachine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert run(["install", "--rocm", "6.2", "--yes"]) == 1
+    assert "run it as root" in capsys.readouterr().err
+    assert machine.operations == 0
+
+
+def test_no_terminal_and_no_yes(machine: FakeMachine, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["install", "--rocm", "6.2"]) == 2
+    assert "--yes" in capsys.readouterr().err
+    assert machine.operations == 0
+
+
+def test_another_package_manager(machine: FakeMachine, capsys: pytest.CaptureFixture[str]) -> None:
+    machine.lock_holder = lambda path: 4711 if path.endswith("lock-frontend") else None  # type: ignore[method-assign]
+    machine.extra_files["/proc/4711/comm"] = b"unattended-upgr\n"
+    assert run(["install", "--rocm", "6.2", "--yes"]) == 1
+    assert "unattended-upgr (process 4711) holds /var/lib/dpkg/lock-frontend" in capsys.readouterr().err
+    assert machine.operations == 0
+
+
+def test_a_key_that_is_not_there_changes_nothing(machine: FakeMachine, capsys: pytest.CaptureFixture[str]) -> None:
+    before = machine.picture()
+    assert run(["install", "--rocm", "6.2", "--yes", "--format", "json"]) == 1
+    out, err = capsys.readouterr()
+    doc = json.loads(out)
+    jsonschema.validate(doc, SCHEMA)
+    assert doc["refusals"][0]["code"] == "rehearsal" and "404" in err
+    assert machine.picture() == before
+
+
+def test_undo_list_and_verify(machine: FakeMachine, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["undo"]) == 1 and run(["verify"]) == 1
+    assert run(["undo", "--list"]) == 0
+    assert "changed nothing" in capsys.readouterr().out
+    plan = Plan("install", "Write a file", (WriteFile("a", "Write /opt/a", path="/opt/a", text="x\n"),))
+    outcome = applying.apply(plan, machine, Quiet())
+    assert run(["undo", "--list", "--format", "json"]) == 0
+    listed = json.loads(capsys.readouterr().out)["runs"]
+    assert [(r["id"], r["state"]) for r in listed] == [(outcome.run_id, "done")]
+    run(["verify", "--format", "json"])
+    found = json.loads(capsys.readouterr().out)
+    assert found["run"]["holds"] and found["run"]["reboot"] is None
+    assert run(["undo", "--dry-run"]) == 0 and "/opt/a" in machine.files
+    assert run(["undo"]) == 2, "no terminal, no --yes"
+    capsys.readouterr()
+    assert run(["undo", "--yes", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["outcome"]["status"] == "done"
+    assert "/opt/a" not in machine.files
+
+
+def test_a_run_that_was_cut_off(machine: FakeMachine, capsys: pytest.CaptureFixture[str]) -> None:
+    steps = tuple(WriteFile(name, f"Write {name}", path=f"/opt/{name}", text="x\n") for name in "abc")
+    machine.kill_at = 12
+    with pytest.raises(Killed):
+        applying.apply(Plan("install", "x", steps), machine, Quiet())
+    machine.restarted()
+    assert run(["install", "--rocm", "6.2", "--yes"]) == 1
+    assert "install --resume" in capsys.readouterr().err
+    assert run(["install", "--resume"]) == 0
+    assert {"/opt/a", "/opt/b", "/opt/c"} <= set(machine.files)
+    assert run(["install", "--resume"]) == 1
+    assert "no run to resume" in capsys.readouterr().err
