@@ -18,6 +18,8 @@ from rocmdoctor.host.snapshot_tree import reason
 if TYPE_CHECKING:
     from rocmdoctor.host.commands import Commands
 
+OF_THE_SESSION = frozenset({"/proc/self/limits", "/proc/self/status"})
+"""Files that tell of this process and of no other user's."""
 _VIRTUAL = {"/proc": "version", "/sys": "class", "/dev": "null", "/run": ""}
 """Folders that the kernel or the boot fills, and what lies in each when it is filled ("": anything)."""
 
@@ -186,6 +188,8 @@ class LiveHost:
 
     def read_bytes(self, path: str, limit: int = 1 << 20) -> bytes | None:
         self._ask(path)
+        if path in OF_THE_SESSION and self.user != self._process_user:
+            raise UnknownFact(f"{path} tells of this process, not of {self.user.name}")
         fd = self._files.open(path)
         return None if fd is None else read_all(fd, path, limit)
 

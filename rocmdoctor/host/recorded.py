@@ -17,6 +17,13 @@ from rocmdoctor.host import snapshot_shape as shape
 from rocmdoctor.host.capture_patterns import NotCaptured, Patterns, is_wild
 from rocmdoctor.host.snapshot_tree import FolderSource, Kind, MemorySource, Source, Tree, reason
 
+SAME_FOR_ALL = frozenset(
+    {"dmesg", "journalctl", "ldconfig", "modinfo", "dkms", "rpm", "dpkg", "dpkg-query", "mokutil", "lspci", "systemd-detect-virt"}
+)
+"""Commands whose output does not depend on who runs them: of others, only what the recorded user saw is known."""
+OF_THE_SESSION = frozenset({"/proc/self/limits", "/proc/self/status"})
+"""Files that tell of the recording process and of no other user's."""
+
 
 class RecordedHost:
     """Implements `rocmdoctor.host.Host` from recorded data. Nothing is read from this machine but the snapshot."""
@@ -47,7 +54,9 @@ class RecordedHost:
         self._tree = Tree(source, {p: (n.node.type, n.node.target) for p, n in self._nodes.items()})
         self._unknown = Patterns(self._meta.unknown, below=True)
         self._captured = None if self._meta.captured is None else Patterns(self._meta.captured, below=False)
-        self._user = self._meta.user if user is None or user == self._meta.user.name else self._account(user)
+        self._user = self._meta.user
+        if user is not None and user != self._user.name:
+            self._user = self._account(user)
 
     # identity ------------------------------------------------------------------------------------------------
 
@@ -74,6 +83,11 @@ class RecordedHost:
     @property
     def groups(self) -> Mapping[str, int]:
         return self._meta.groups
+
+    @property
+    def _other_user(self) -> bool:
+        """Somebody else is asked about than the user whose session was recorded."""
+        return self._user.uid != self._meta.user.uid
 
     def _account(self, name: str) -> User:
         """The account `name` from the recorded /etc/passwd and /etc/group."""
@@ -139,6 +153,8 @@ class RecordedHost:
         return self._content(path, limit)
 
     def _content(self, path: str, limit: int) -> bytes | None:
+        if self._other_user and path in OF_THE_SESSION:
+            raise UnknownFact(f"{path} was recorded for {self._meta.user.name}, not for {self._user.name}")
         where, kind = self._find(path, content=True)
         if kind is None or kind == "dir":
             return None
@@ -264,6 +280,8 @@ class RecordedHost:
         question = f"cmd:{' '.join(key)}"
         if self._unknown.command(key[0]):
             raise self._unknown_fact(question, f"the output of {key[0]} could not be captured in this snapshot")
+        if self._other_user and key[0].rpartition("/")[2] not in SAME_FOR_ALL:
+            raise UnknownFact(f"{key[0]} was recorded for {self._meta.user.name}, not for {self._user.name}")
         found = self._commands.get(key)
         if found is not None:
             return found
