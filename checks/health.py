@@ -33,6 +33,9 @@ WEDGED = "|".join(
         r"GPU Recovery Failed",
         r"GPU mode\d reset failed",
         r"device lost from bus",
+        r"SMU: I'm not done with your previous command",
+        r"SMU: No response msg_reg",
+        r"cp might be in an unrecoverable state",
     )
 )
 HANGS = "|".join(
@@ -42,10 +45,13 @@ HANGS = "|".join(
         r"Waiting for fences timed out",
         r"Queue preemption failed",
         r"HWS hang",
+        r"qcm fence wait loop timeout",
+        r"Failed to evict process queues",
         r"scheduler .* is not ready",
     )
 )
 FAULTS = r"\[gfxhub\].*page fault|VM_L2_PROTECTION_FAULT_STATUS"
+HOT = r"amdgpu.*(over temperature range|hw ctf|sw ctf)"
 RECOVERED = r"GPU reset\(\d+\) succeeded|GPU reset succeeded"
 LOST = r"GPU reset\(\d+\) failed|MES might be in unrecoverable"
 
@@ -79,6 +85,31 @@ def hardware(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
 
 
 @check(
+    "gpu_health.temperature",
+    title="The GPU did not switch off for heat",
+    after=["gpu_health.hardware"],
+    places=("bare-metal", "vm", "container"),
+)
+def temperature(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
+    """The driver shuts a GPU down that passes its critical temperature (CTF, "over temperature range"): cooling, or a limit that
+    was raised. amdgpu_pm's thermal code writes these lines."""
+    lines = log_evidence(facts, HOT, 3, ("temperature range", "ctf"))
+    if lines:
+        yield Finding(
+            Status.WARN,
+            "The kernel log shows that the GPU got too hot",
+            "It passed its critical temperature, at which driver or card shut it down. No software of ROCm causes or cures that.",
+            lines,
+            (
+                Fix(
+                    "Look at fans, dust and air flow (passive Instinct cards need the server's own), and take overclocking back",
+                    verify=recheck("gpu_health.*"),
+                ),
+            ),
+        )
+
+
+@check(
     "gpu_health.responding",
     title="The GPU answers and its resets work",
     after=["gpu_health.hardware", "amdgpu_module.bound"],
@@ -87,8 +118,9 @@ def hardware(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
 def responding(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """A scheduler (MES) or ring that stopped answering and a reset that failed leave a GPU that only a power cycle brings
     back. A hang that the driver recovered from is a warning."""
-    wedged = log_evidence(facts, WEDGED, 4, ("reset", "mes ", "recovery", "device lost", "failed to"))
-    hangs = log_evidence(facts, HANGS, 3, ("timeout", "timed out", "test failed", "preemption", "hws hang", "not ready"))
+    wedged = log_evidence(facts, WEDGED, 4, ("reset", "mes ", "recovery", "device lost", "failed to", "smu: ", "unrecoverable"))
+    words = ("timeout", "timed out", "test failed", "preemption", "hws hang", "not ready", "failed to evict")
+    hangs = log_evidence(facts, HANGS, 3, words)
     if wedged and (said(facts, LOST) or not said(facts, RECOVERED)):
         yield Finding(
             Status.FAIL,
@@ -109,7 +141,7 @@ def responding(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 ),
             ),
         )
-    elif hangs:
+    elif hangs := hangs or wedged[:3]:  # it was wedged, and its reset brought it back
         yield Finding(
             Status.WARN,
             "The kernel log shows that the GPU hung",

@@ -15,6 +15,8 @@ from rocmdoctor.facts.packages import Package
 from rocmdoctor.matrix import Matrix
 from rocmdoctor.results import Evidence, Finding, Fix, Status
 
+CORE_SDK = (7, 9)
+"""From here on ROCm is another set of packages (amdrocm*), which replaces none of the older ones (rules.md 42)."""
 BOOT_FREE = 100 << 20
 """Bytes, where the driver of DKMS is installed: an initramfs with its firmware takes 100 MB and more (Debian 13)."""
 BOOT_FREE_INBOX = 50 << 20
@@ -203,6 +205,7 @@ def one_release(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     main = counts.most_common(1)[0][0]
     odd = [p for p in plain if p.rocm_release != main]
     newest = max(counts, key=versions.key)
+    classic = [p for p in plain if p.rocm_release and versions.key(p.rocm_release) < CORE_SDK <= versions.key(newest)]
     yield Finding(
         Status.FAIL,
         f"ROCm packages of {len(counts)} releases are mixed: {', '.join(sorted(counts, key=versions.key))}",
@@ -211,6 +214,14 @@ def one_release(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         (*tuple(Evidence(f"package {p.name}", p.version) for p in odd[:4]), Evidence("packages", f"{counts[main]} of {main}")),
         (
             Fix(
+                "Remove the packages of the older line first, as AMD asks: the two lines have other names and places, and an "
+                "upgrade does not replace one by the other",
+                remedies.remove(facts, *(p.name for p in classic[:12])),
+                needs=("root",),
+                verify=recheck("packages.*"),
+            )
+            if classic
+            else Fix(
                 f"Upgrade the rest to {newest}: point every AMD repository to {newest}, then upgrade all of its packages",
                 (("apt-get", "update"), ("apt-get", "full-upgrade"))
                 if remedies.manager(facts) == "apt"

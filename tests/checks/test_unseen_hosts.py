@@ -180,6 +180,29 @@ FOUND: dict[str, Case] = {
         lambda: host().command(("amd-smi", "list", "--json"), stderr="SyntaxError: future feature annotations\n", rc=1),
         "smi_tools.work", "fail", "newer Python", "uninstall",
     ),
+    "a scheduler that stopped and came back by a reset": (
+        lambda: host().dmesg(
+            "amdgpu 0000:03:00.0: amdgpu: MES failed to respond to msg=REMOVE_QUEUE",
+            "amdgpu 0000:03:00.0: amdgpu: GPU reset(2) succeeded!",
+        ),
+        "gpu_health.responding", "warn", "kernel and firmware", "reinstall",
+    ),
+    "the power controller does not answer": (
+        lambda: host().dmesg("amdgpu 0000:03:00.0: amdgpu: SMU: I'm not done with your previous command: SMN_C2PMSG_66:0x12"),
+        "gpu_health.responding", "fail", "Reboot", "reinstall",
+    ),
+    "queues that could not be preempted": (
+        lambda: host().dmesg("amdgpu: The cp might be in an unrecoverable state due to an unsuccessful queues preemption"),
+        "gpu_health.responding", "fail", "Reboot", "reinstall",
+    ),
+    "too hot": (
+        lambda: host().dmesg("amdgpu 0000:03:00.0: amdgpu: ERROR: GPU over temperature range(SW CTF) detected!"),
+        "gpu_health.temperature", "warn", "fans", "reinstall",
+    ),
+    "the older line of packages beside the newer": (
+        lambda: host().distro("ubuntu", "24.04").rocm("10.0.0").also_rocm("7.2.0", versioned=False),
+        "packages.one-release", "fail", "Remove the packages of the older line", "full-upgrade",
+    ),
     "DKMS stopped at the compiler": (
         lambda: host().fault_dkms_failed(inbox=False).change_driver(
             make_log=("gcc: error: unrecognized command-line option '-ftrivial-auto-var-init=zero'", "make[2]: *** Error 1")
@@ -204,17 +227,17 @@ FOUND: dict[str, Case] = {
     "pynvml beside a torch that takes it for amdsmi": (
         lambda: host().distribution("pynvml", "11.5.0"), "python.amdsmi", "warn", "pynvml", "amdgpu-dkms",
     ),
-    "a final .0 in the path": (lambda: source(host(), "rocm/apt/6.4.0"), "repo.paths", "fail", "6.4 instead of 6.4.0", "--force"),
+    "a final .0 in the path": (lambda: source(host(), "rocm/apt/6.4.0"), "repo.paths", "fail", "6.4", "--force"),
     "a ROCm that never was": (lambda: source(host(), "rocm/apt/6.5"), "repo.paths", "fail", "Let rocmdoctor", "--force"),
     "driver repository without the distribution": (
         lambda: source(host(), "amdgpu/6.4", name="amdgpu.list"), "repo.paths", "fail", "", "--force",
     ),
     "noble before 6.2": (lambda: source(noble(), "rocm/apt/5.7", "noble"), "repo.suite", "fail", "Let rocmdoctor", "by noble"),
     "a codename that AMD does not build for": (
-        lambda: source(noble(), "rocm/apt/7.2", "oracular"), "repo.suite", "fail", "oracular by noble", "--force",
+        lambda: source(noble(), "rocm/apt/7.2", "oracular"), "repo.suite", "fail", "noble", "--force",
     ),
     "Debian's own codename": (
-        lambda: source(host().distro("debian", "12"), "rocm/apt/6.2", "bookworm"), "repo.suite", "fail", "bookworm by jammy", "--force",
+        lambda: source(host().distro("debian", "12"), "rocm/apt/6.2", "bookworm"), "repo.suite", "fail", "jammy", "--force",
     ),
 }  # fmt: skip
 
