@@ -53,13 +53,16 @@ def write(path: str, *lines: str, add: bool = False) -> tuple[str, ...]:
     return ("sh", "-c", f'printf "%s\\n" {content} {">>" if add else ">"} {_quoted(path) if _special(path) else path}')
 
 
-def replace(path: str, old: str, new: str) -> tuple[str, ...]:
-    """Replace a text in a file wherever it stands; () for a text that is not one plain line."""
-    if not old or not f"{old}{new}".isprintable():
+def replace(path: str, old: str, new: str, on: str = "") -> tuple[str, ...]:
+    """Replace a text in a file, in the lines that hold `on`; () for texts that are not plain."""
+    if not old or not f"{old}{new}{on}".isprintable():
         return ()
-    pattern = "".join(f"\\{c}" if c in "\\.*[]^$|" else c for c in old)
     by = "".join(f"\\{c}" if c in "\\&|" else c for c in new)
-    return ("sed", "-i", f"s|{pattern}|{by}|g", path)
+    return ("sed", "-i", (f"\\|{_pattern(on)}|" if on else "") + f"s|{_pattern(old)}|{by}|", path)
+
+
+def _pattern(text: str) -> str:
+    return "".join(f"\\{c}" if c in "\\.*[]^$|" else c for c in text)
 
 
 def _quoted(text: str) -> str:

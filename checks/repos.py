@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rocmdoctor import versions
-from rocmdoctor.checks import remedies
+from rocmdoctor.checks import remedies, repo_remedies
 from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.engine import NotApplicable, check
-from rocmdoctor.facts import Facts, known
+from rocmdoctor.facts import Facts
 from rocmdoctor.facts.repos import Repository
+from rocmdoctor.host import UnknownFact
 from rocmdoctor.matrix import Matrix
 from rocmdoctor.results import Evidence, Finding, Fix, Status
 
@@ -38,26 +39,6 @@ def _codename(facts: Facts, matrix: Matrix) -> str | None:
     return matrix.apt_suite(base.id, base.version) if base else None
 
 
-def _rewrite(facts: Facts, matrix: Matrix) -> Fix:
-    """Write AMD's source again, as its own recipe of a release does; `rocmdoctor install` does it with the pin and the key."""
-    suite = known(lambda: _codename(facts, matrix), None)
-    installed = known(lambda: facts.rocm_version, None)
-    wanted = installed if installed in matrix.versions else None
-    recipe = (
-        f"deb [arch=amd64 signed-by=/etc/apt/keyrings/rocm.gpg] https://repo.radeon.com/rocm/apt/{wanted or 'VERSION'} "
-        f"{suite} main"
-        if suite
-        else ""
-    )
-    return Fix(
-        "Let rocmdoctor write AMD's repository, key and pin for a release that serves this host"
-        + (f" (rocm.list then reads: {recipe})" if recipe else ""),
-        (("rocmdoctor", "install", *(("--rocm", wanted) if wanted else ())),),
-        needs=("root", "network"),
-        verify=recheck("repo.*"),
-    )
-
-
 @check("repo.paths", title="AMD's repositories name paths that exist", places=PLACES, needs_gpu=False)
 def paths(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """Compares the release in each repository path with the directories of the matrix. From ROCm 7.0 on the driver has
@@ -75,11 +56,10 @@ def paths(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 + (f" ROCm {release} goes with driver {driver}." if driver else ""),
                 (_shown(source),),
                 (
-                    Fix(
-                        f"Name the driver repository amdgpu/{directory} in {source.file}"
-                        if directory
-                        else f"Correct the driver release in {source.file} (30.x or 31.x, see AMD's driver table)",
-                        (("apt-get", "update"),) if source.kind == "apt" else (),
+                    repo_remedies.edit([source], f"amdgpu/{release}", f"amdgpu/{directory}")
+                    if directory
+                    else Fix(
+                        f"Edit {source.file} by hand: the driver has a release of its own (30.x or 31.x, see AMD's driver table)",
                         needs=("root", "network"),
                         verify=recheck("repo.*"),
                     ),
@@ -91,7 +71,7 @@ def paths(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 "A repository on AMD's server names a path that does not exist",
                 "None of AMD's products (rocm, amdgpu, graphics) lies under that path; apt gets a 404.",
                 (_shown(source),),
-                (_rewrite(facts, matrix),),
+                repo_remedies.anew(facts, matrix),
             )
         elif source.product == "rocm" and source.kind == "apt" and release is None and not set(source.suites) & {"ubuntu"}:
             suite = _codename(facts, matrix)
@@ -101,39 +81,34 @@ def paths(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 "rocm/apt/debian keeps only the suite ubuntu, the last build for 20.04; codenames such as xenial were "
                 "removed. Current releases have a path each." + (f" This host needs {suite}." if suite else ""),
                 (_shown(source),),
-                (
-                    Fix(
-                        f"Name a release and this host's suite in {source.file}: rocm/apt/VERSION {suite or 'CODENAME'} "
-                        "main (or the suite 'ubuntu main' for the last unversioned build)",
-                        (("apt-get", "update"),),
-                        needs=("root", "network"),
-                        verify=recheck("repo.*"),
+                repo_remedies.anew(
+                    facts,
+                    matrix,
+                    repo_remedies.edit(
+                        [source],
+                        f" {source.suites[0]} main" if source.suites else "",
+                        " ubuntu main",
+                        "Name the suite of the last unversioned build (ubuntu main)",
+                        f"Edit {source.file} by hand: the suite ubuntu, for the last unversioned build",
                     ),
-                    _rewrite(facts, matrix),
+                    first=True,
                 ),
             )
-
-
         elif reason := _no_such_directory(source, matrix):
+            short = (release or "").removesuffix(".0")
             yield Finding(
                 Status.FAIL,
                 f"AMD's repository {source.product}/{release} does not exist",
                 f"{reason} The package manager gets a 404.",
                 (_shown(source),),
-                (
+                repo_remedies.anew(
+                    facts,
+                    matrix,
                     *(
-                        (
-                            Fix(
-                                f"Write {release.removesuffix('.0')} instead of {release} in {source.file}",
-                                (("apt-get", "update"),) if source.kind == "apt" else (),
-                                needs=("root", "network"),
-                                verify=recheck("repo.*"),
-                            ),
-                        )
+                        (repo_remedies.edit([source], f"/{release}", f"/{short}", f"Write {short} instead of {release}"),)
                         if release and release.count(".") == 2 and release.endswith(".0")
                         else ()
                     ),
-                    _rewrite(facts, matrix),
                 ),
             )
 
@@ -149,6 +124,10 @@ def _no_such_directory(source: Repository, matrix: Matrix) -> str:
     by_distribution = source.kind == "apt" and source.product in ("amdgpu", "graphics")
     if by_distribution and not any(_distribution_follows(u) for u in source.uris):
         return f"The name of the distribution is missing behind {release}: {source.product}/{release}/ubuntu."
+    if source.product == "graphics" and len(numbers) == 3 and release in matrix.versions:
+        recipe = matrix.recipe(release, "ubuntu", "24.04")
+        if recipe and recipe.graphics_dir and recipe.graphics_dir != release:
+            return f"ROCm {release} goes with graphics/{recipe.graphics_dir}."
     oldest = versions.components(matrix.versions[0])[:2]
     known_series = {versions.components(v)[:2] for v in matrix.versions}
     if source.product == "rocm" and oldest < numbers[:2] < max(known_series) and numbers[:2] not in known_series:
@@ -176,6 +155,8 @@ def suites(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     os = facts.os
     base = matrix.base_os(os.id, os.version_id, os.id_like, os.ubuntu_codename, os.codename)
     wanted = matrix.apt_suite(base.id, base.version) if base else None
+    others: dict[str, list[Repository]] = {}
+    to_another: dict[int, list[Repository]] = {}
     for source in amd_sources(facts):
         if source.kind == "apt":
             wrong = [s for s in source.suites if s not in ("ubuntu", "stable") and wanted and s != wanted]
@@ -189,72 +170,69 @@ def suites(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                     f"apt gets a 404 (no Release file). AMD builds for some Ubuntu releases; {os.name} takes the packages of "
                     + (f"{serves}." if serves else f"{wanted or 'none'}, which this release does not have: choose a newer one."),
                     (_shown(source), Evidence("/etc/os-release", f"{os.id} {os.version_id or ''} {os.codename or ''}".strip())),
-                    (
-                        *(
-                            (
-                                Fix(
-                                    f"Replace {absent[0]} by {serves} in {source.file}, then update the package lists",
-                                    (("apt-get", "update"),),
-                                    needs=("root", "network"),
-                                    verify=recheck("repo.*"),
-                                ),
-                            )
-                            if serves
-                            else ()
-                        ),
-                        Fix(
-                            "Let rocmdoctor choose a release that AMD has for this system, and write its repository, key and pin",
-                            (("rocmdoctor", "install"),),
-                            needs=("root", "network"),
-                            verify=recheck("repo.*"),
-                        ),
+                    repo_remedies.anew(
+                        facts, matrix, *((repo_remedies.edit([source], f" {absent[0]} ", f" {serves} "),) if serves else ())
                     ),
                 )
             elif wrong and source.product in CLASSIC:
-                yield Finding(
-                    Status.WARN,
-                    f"{source.file} names the suite {wrong[0]}, this host needs {wanted}",
-                    f"{os.name} takes AMD's packages of {wanted}. Those of {wrong[0]} want other library versions, and "
-                    "their driver does not know this kernel.",
-                    (_shown(source), Evidence("/etc/os-release", f"{os.id} {os.version_id or ''} {os.codename or ''}".strip())),
-                    (
-                        Fix(
-                            f"Replace {wrong[0]} by {wanted} where AMD has that release for {wanted}, then update the "
-                            "package lists",
-                            (("apt-get", "update"),),
-                            needs=("root", "network"),
-                            verify=recheck("repo.*"),
-                        ),
-                        _rewrite(facts, matrix),
-                    ),
-                )
+                others.setdefault(wrong[0], []).append(source)
         elif source.kind == "yum":
             major = _el_major(source)
             host = versions.components(base.version)[:1] if base and base.id in matrix.el_ids else ()
             if major and os.id in ("fedora", "amzn"):
-                yield Finding(
-                    Status.WARN,
-                    f"{source.file} offers AMD's packages for Enterprise Linux {major} to {os.name}",
-                    f"They want libraries that {os.name} does not have (libtinfo.so.5 and others). The distribution's own "
-                    "ROCm packages fit.",
-                    (_shown(source),),
-                    (
-                        Fix(
-                            f"Disable this repository and install {os.name}'s own ROCm packages",
-                            remedies.install(facts, "rocm-hip", "rocminfo") if os.id == "fedora" else (),
-                            needs=("root", "network"),
-                            verify=recheck("repo.*"),
-                        ),
-                    ),
-                )
+                to_another.setdefault(major, []).append(source)
             elif major and host and major != host[0]:
                 yield Finding(
                     Status.WARN,
                     f"{source.file} is for Enterprise Linux {major}, this host is {os.name}",
                     "Packages of another major version want other libraries.",
                     (_shown(source),),
-                    (Fix(f"Use el{host[0]} in the path", needs=("root",), verify=recheck("repo.*")),),
+                    (repo_remedies.edit([source], f"el{major}", f"el{host[0]}"),),
                 )
+    for suite, sources in others.items():
+        yield _of_another_suite(facts, matrix, suite, wanted or "", sources)
+    for major, sources in to_another.items():
+        yield _for_enterprise_linux(facts, major, sources)
+
+
+def _of_another_suite(facts: Facts, matrix: Matrix, suite: str, wanted: str, sources: list[Repository]) -> Finding:
+    os = facts.os
+    files = list(dict.fromkeys(s.file for s in sources))
+    there = all(_has_suite(matrix, s.release or "", wanted) for s in sources)
+    packages = f"AMD's packages of {wanted}" + ("" if "ubuntu" in os.ids else " (Ubuntu's name for them), as AMD tells it to")
+    return Finding(
+        Status.WARN,
+        f"{repo_remedies.and_of(files)} name{'' if len(files) > 1 else 's'} the suite {suite}, this host needs {wanted}",
+        f"{os.name} takes {packages}. Those of {suite} want other library versions, and their driver does not know this kernel.",
+        (*map(_shown, sources), Evidence("/etc/os-release", f"{os.id} {os.version_id or ''} {os.codename or ''}".strip())),
+        repo_remedies.anew(facts, matrix, *((repo_remedies.edit(sources, f" {suite} ", f" {wanted} "),) if there else ())),
+    )
+
+
+def _has_suite(matrix: Matrix, release: str, suite: str) -> bool:
+    """AMD's repository of this release (also of one older than the matrix) has the suite."""
+    rocm = matrix.rocm_of_repository(release) or (release if (5, 3) <= versions.components(release) < (20,) else None)
+    return rocm is not None and _published(matrix, suite, rocm)
+
+
+def _for_enterprise_linux(facts: Facts, major: int, sources: list[Repository]) -> Finding:
+    files = list(dict.fromkeys(s.file for s in sources))
+    names, one = repo_remedies.and_of(files), len(files) == 1
+    own = remedies.install(facts, "rocm-hip", "rocminfo") if facts.os.id == "fedora" else ()
+    return Finding(
+        Status.WARN,
+        f"{names} offer{'s' if one else ''} AMD's packages for Enterprise Linux {major} to {facts.os.name}",
+        "They want libraries that this distribution does not have (libtinfo.so.5 and others). Its own ROCm packages fit.",
+        tuple(map(_shown, sources)),
+        (
+            Fix(
+                f"Move {names} out of the way" + (", and install the distribution's own ROCm packages" if own else ""),
+                (*(("mv", file, f"{file}.off") for file in files), *own),
+                needs=("root", "network"),
+                verify=recheck("repo.*"),
+            ),
+        ),
+    )
 
 
 def _published(matrix: Matrix, suite: str, rocm: str) -> bool:
@@ -283,8 +261,30 @@ def _el_major(source: Repository) -> int | None:
 )
 def keys(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """apt needs the key that signed a repository in the keyring that signed-by names, or in its trusted folder. A missing
-    file gives NO_PUBKEY, an expired key EXPKEYSIG (AMD renews its key in place: fetch it again). The content of a keyring may
-    be unknown."""
+    file gives NO_PUBKEY, an expired key EXPKEYSIG (AMD renews its key in place: fetch it again). A keyring of which the content
+    is unknown is not judged: in a recording, an empty one is such."""
+    found = tuple(_key_findings(facts, matrix))
+    if not found and (path := _unread_keyring(facts, matrix)):
+        raise UnknownFact(f"the content of {path} is not known")
+    yield from found
+
+
+def _unread_keyring(facts: Facts, matrix: Matrix) -> str | None:
+    """A keyring whose content decides and is unknown: one that signed-by names; without that, one that may hold AMD's key."""
+    sources = [s for s in amd_sources(facts) if s.kind == "apt" and not s.trusted]
+    unread = [k.path for k in facts.repos.keyrings if k.keys is None]
+    named = next((path for s in sources for path in s.signed_by if path in unread), None)
+    if named or all(s.signed_by for s in sources):
+        return named
+    amd = set(matrix.signing_fingerprints)
+    trusted = [k for k in facts.repos.keyrings if k.path.startswith("/etc/apt/trusted.gpg")]
+    if any(key.fingerprint in amd for k in trusted for key in k.keys or ()):
+        return None
+    paths = [k.path for k in trusted if k.keys is None]
+    return next((p for p in paths if not p.rpartition("/")[2].startswith(DISTRIBUTION_KEYRINGS)), None)
+
+
+def _key_findings(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     repos = facts.repos
     unchecked = [s for s in amd_sources(facts) if s.trusted or s.gpgcheck is False]
     if unchecked:
@@ -301,16 +301,6 @@ def keys(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 ),
             ),
         )
-    fetch = Fix(
-        "Fetch AMD's current signing key into its own keyring and name it in the source (signed-by=/etc/apt/keyrings/rocm.gpg)",
-        (
-            ("wget", "-O", "/tmp/rocm.gpg.key", "https://repo.radeon.com/rocm/rocm.gpg.key"),
-            ("gpg", "--dearmor", "--yes", "-o", "/etc/apt/keyrings/rocm.gpg", "/tmp/rocm.gpg.key"),
-            ("apt-get", "update"),
-        ),
-        needs=("root", "network"),
-        verify=recheck("repo.*"),
-    )
     today = facts.today
     sources = [s for s in amd_sources(facts) if s.kind == "apt" and not s.trusted]
     files = list(dict.fromkeys(p for s in sources for p in s.signed_by if p.startswith("/")))
@@ -325,7 +315,7 @@ def keys(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 f"{path} holds no key",
                 "A download that failed leaves an error page in its place; apt refuses the repository.",
                 (_shown(source), Evidence(path, "no OpenPGP key in it")),
-                (fetch,),
+                (repo_remedies.fetch_key(source, matrix, path),),
             )
         elif ring is None:
             yield Finding(
@@ -333,7 +323,7 @@ def keys(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 f"The key file {path} does not exist",
                 "apt cannot verify the repository that names it and refuses it (NO_PUBKEY).",
                 (_shown(source), Evidence(path, "absent")),
-                (fetch,),
+                (repo_remedies.fetch_key(source, matrix, path),),
             )
         elif ring.keys is not None and ring.keys and all(k.expires and k.expires < today for k in ring.keys):
             yield Finding(
@@ -342,7 +332,7 @@ def keys(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 "AMD renews its key in place, with the same fingerprint; this copy is from before. apt refuses the "
                 "repository (EXPKEYSIG).",
                 (_shown(source), Evidence(path, f"{ring.keys[0].fingerprint}, expires {ring.keys[0].expires}")),
-                (fetch,),
+                (repo_remedies.fetch_key(source, matrix, path),),
             )
     unsigned = [s for s in sources if not s.signed_by]
     if not unsigned or not repos.keyrings:
@@ -359,7 +349,7 @@ def keys(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 f"AMD's signing key expired on {expired[0].expires}",
                 "AMD renews its key in place; this copy is from before. apt refuses the repository.",
                 (_shown(unsigned[0]),),
-                (fetch,),
+                (repo_remedies.fetch_key(unsigned[0], matrix),),
             )
         return
     if unknown:
@@ -369,7 +359,7 @@ def keys(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         "AMD's repository has no signed-by, and AMD's key is in no keyring that apt reads",
         "apt answers NO_PUBKEY 9386B48A1A693C5C and ignores the repository." if amd else "apt ignores the repository.",
         (_shown(unsigned[0]), Evidence("/etc/apt/trusted.gpg.d", f"{len(trusted)} keyrings, none with AMD's key")),
-        (fetch,),
+        (repo_remedies.fetch_key(unsigned[0], matrix),),
     )
 
 
@@ -385,10 +375,7 @@ def pin(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     AMD's pin (priority 600, origin repo.radeon.com) they win, and AMD's meta-packages cannot be installed (rules.md 39). What
     is installed tells the mix."""
     sources = [s for s in amd_sources(facts) if s.kind == "apt" and s.product == "rocm"]
-    if not sources or any(p.covers_amd for p in facts.repos.pins):
-        return
-    packages = facts.packages
-    shadowing = [p for p in packages.distro_rocm if p.name in matrix.faults.shadowed_packages]
+    shadowing = repo_remedies.unpinned(facts, matrix) if sources else []
     if not shadowing:
         return
     names = ", ".join(f"{p.name} {p.version}" for p in shadowing[:4])
@@ -403,13 +390,7 @@ def pin(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             Evidence("/etc/apt/preferences.d", "no pin for repo.radeon.com"),
         ),
         (
-            Fix(
-                "Write AMD's pin to /etc/apt/preferences.d/rocm-pin-600 (Package: *, Pin: release o=repo.radeon.com, "
-                "Pin-Priority: 600) and install the packages again",
-                (("apt-get", "update"), ("apt-get", "install", "--allow-downgrades", *(p.name for p in shadowing))),
-                needs=("root", "network"),
-                verify=recheck("repo.*", "packages.*"),
-            ),
+            repo_remedies.pin(facts, shadowing),
         ),
     )
 
@@ -432,7 +413,14 @@ def one_release(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             f"AMD's repositories of {len(rocm)} ROCm releases are enabled: {', '.join(sorted(rocm, key=versions.key))}",
             "The package manager takes the highest number of each package, and the result is a mix of releases.",
             tuple(_shown(s) for s in rocm.values()),
-            (Fix("Keep one of them enabled", needs=("root",), verify=recheck("repo.*")),),
+            (
+                Fix(
+                    "Keep one of them: take the other lines out of "
+                    + repo_remedies.and_of(dict.fromkeys(s.file for s in rocm.values())),
+                    needs=("root",),
+                    verify=recheck("repo.*"),
+                ),
+            ),
         )
     if rocm and "amdrocm" in by_product:
         yield Finding(
