@@ -132,7 +132,11 @@ def kernel_knows(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 Evidence(f"/sys/bus/pci/devices/{gpu.pci_address}/driver", "absent"),
                 *log_evidence(facts, r"Fatal error during GPU init|probe of \S+ failed|Unknown|unsupported", 3),
             ),
-            (_newer_kernel(facts, matrix, first), _packaged_driver(facts)),
+            (
+                _newer_kernel(facts, matrix, first),
+                # AMD's packaged driver is not for the APUs of its Ryzen table (rules.md 10).
+                *((_oem_kernel(facts),) if gpu.klass == "apu" else (_packaged_driver(facts),)),
+            ),
         )
 
 
@@ -164,6 +168,19 @@ def _newer_kernel(facts: Facts, matrix: Matrix, first: str) -> Fix:
         f"Boot a kernel of at least Linux {first}",
         needs=("root", "network", "reboot"),
         verify=recheck("kernel.*", "amdgpu_module.*"),
+    )
+
+
+def _oem_kernel(facts: Facts) -> Fix:
+    lts = facts.os.version_id if facts.os.id == "ubuntu" else None
+    return Fix(
+        f"Or install Ubuntu's OEM kernel (linux-oem-{lts}), which AMD names for Ryzen APUs, with a current linux-firmware; not "
+        "AMD's packaged driver, which is not meant for this APU"
+        if lts
+        else "AMD's packaged driver is no way round it: for this APU AMD wants the kernel's own driver, with a current "
+        "linux-firmware",
+        remedies.install(facts, f"linux-oem-{lts}", "linux-firmware") if lts else (),
+        needs=("root", "network", "reboot"),
     )
 
 

@@ -71,7 +71,10 @@ class Pin(NamedTuple):
 
     @property
     def covers_amd(self) -> bool:
-        """Pins origin repo.radeon.com (release o=repo.radeon.com, or origin "repo.radeon.com") for every package or ROCm's."""
+        """Pins origin repo.radeon.com (release o=repo.radeon.com, or origin "repo.radeon.com") for every package or ROCm's, above
+        the 500 that every other source has: at 500 the higher version number still wins (apt_preferences(5))."""
+        if self.priority is None or self.priority <= 500:
+            return False
         kind, _, condition = self.pin.partition(" ")
         if kind.lower() == "origin":
             origin = condition.strip().strip("\"'")

@@ -136,7 +136,8 @@ FOUND: dict[str, Case] = {
         lambda: host().gpus(card("gfx1100"), card("gfx803")), "gpu_support.release", "warn", "", "HSA_OVERRIDE",
     ),
     "kernel for virtual machines": (
-        lambda: host().kernel("5.15.0-1060-kvm").driver(None), "amdgpu_module.loaded", "fail", "standard kernel", "modules-extra-5",
+        lambda: host().kernel("5.15.0-1060-kvm").driver(None),
+        "amdgpu_module.loaded", "fail", "standard kernel", "modules-extra-5",
     ),
     "no newer HWE kernel comes to this LTS": (
         lambda: (
@@ -147,6 +148,30 @@ FOUND: dict[str, Case] = {
             .driver("inbox")
         ),
         "kernel.knows-gpu", "fail", "newer Ubuntu LTS", "linux-generic-hwe-22.04",
+    ),
+    "an APU on a kernel that does not know it": (
+        lambda: (
+            host()
+            .distro("ubuntu", "24.04")
+            .gpus("gfx1151")
+            .rocm("7.2.1")
+            .driver("inbox")
+            .kernel("6.8.0-45-generic")
+            .cards(state="probe-failed", log=("amdgpu {bdf}: amdgpu: Fatal error during GPU init",))
+        ),
+        "kernel.knows-gpu", "fail", "linux-oem-24.04", "amdgpu-dkms",
+    ),
+    "a pin too low to win": (
+        lambda: (
+            host()
+            .fault_universe_rocminfo()
+            .file("/etc/apt/preferences.d/rocm", "Package: *\nPin: release o=repo.radeon.com\nPin-Priority: 100\n")
+        ),
+        "repo.pin", "fail", "600", "--force",
+    ),
+    "graphics of 7.2.2": (
+        lambda: source(host().distro("ubuntu", "24.04").rocm("7.2.1"), "graphics/7.2.2/ubuntu", "noble", "graphics.list"),
+        "repo.paths", "fail", "", "--force",
     ),
     "the GPU's own PCIe errors": (
         lambda: host().dmesg("amdgpu 0000:03:00.0: PCIe Bus Error: severity=Uncorrectable (Fatal), type=Transaction Layer"),
