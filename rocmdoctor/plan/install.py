@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from rocmdoctor import versions
 from rocmdoctor.facts import Facts, known
 from rocmdoctor.matrix import Matrix
@@ -23,6 +25,7 @@ PATH_FILE = (
     'case ":$PATH:" in\n*:/opt/rocm/bin:*) ;;\n*) PATH="$PATH:/opt/rocm/bin" && export PATH ;;\nesac\n',
 )
 NETWORK = ("root", "network")
+_PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]*")
 
 
 def build(facts: Facts, matrix: Matrix, options: Options) -> Plan:
@@ -32,6 +35,11 @@ def build(facts: Facts, matrix: Matrix, options: Options) -> Plan:
     """
     draft = Draft(facts, matrix, options)
     mirror.check(draft)
+    for name in options.packages:
+        if not _PACKAGE.fullmatch(name):
+            draft.refuse("package", f"{name!r} is no package name")
+    if not options.packages:
+        draft.refuse("package", "--packages names no package")
     refusals.place(draft)
     base = choice.system(draft)
     recipe = choice.release(draft, base) if base else None

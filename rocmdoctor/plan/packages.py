@@ -114,16 +114,17 @@ class InstallPackages(Step):
         host = run.target.look()
         wishes = tuple(wish for wish in self.wishes if not (wish.optional and self._missing(host, wish)))
         if self.manager == "apt":  # its signed index has the digests of the files
-            self._compare(run)
+            self.compare(run)
         rehearse(run, self.manager, managers.install(self.manager, wishes, removals=True, dry=True), self.removes)
         run_or_fail(run, managers.install(self.manager, wishes, removals=bool(self.removes)))
         if self.manager != "apt":
-            self._compare(run)
+            self.compare(run)
         return difference(read_versions(run, before), now(run))
 
-    def _compare(self, run: Run) -> None:
+    def compare(self, run: Run, options: Argv = ()) -> None:
         """Raises ChangeFailed for a package that is not the one of the lock."""
-        found = digests_of(run.target, run.log, self.manager, [(name, version) for name, version, _ in self.digests])
+        names = [(name, version) for name, version, _ in self.digests]
+        found = digests_of(run.target, run.log, self.manager, names, options)
         for name, version, digest in self.digests:
             if (there := found.get((name, version))) != digest:
                 what = "is another file than the lock's" if there else "is not to be had"
@@ -271,14 +272,16 @@ def bring_back(run: Run, manager: str, done: Record) -> None:
                 run.say(f"{manager} cannot bring back {names}: {last_words(answer.stdout)}")
 
 
-def digests_of(target: Target, log: str, manager: str, wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """SHA-256 by (name, version): of debs as apt's index has it, of installed rpms their header's."""
+def digests_of(
+    target: Target, log: str, manager: str, wanted: Iterable[tuple[str, str]], options: Argv = ()
+) -> dict[tuple[str, str], str]:
+    """SHA-256 by (name, version): of debs as apt's index has it (`options`: which index), of installed rpms their header's."""
     found: dict[tuple[str, str], str] = {}
     names = list(wanted)
     if not names:
         return found
     if manager == "apt":
-        answer = target.run(("apt-cache", "show", *(f"{name}={version}" for name, version in names)), log)
+        answer = target.run(("apt-cache", *options, "show", *(f"{name}={version}" for name, version in names)), log)
         for stanza in answer.stdout.split("\n\n"):
             fields = dict(line.partition(": ")[::2] for line in stanza.splitlines() if line[:1] not in (" ", "\t"))
             if "SHA256" in fields:

@@ -69,6 +69,8 @@ def _asked(run: Run, manager: str, steps: tuple[Step, ...], installs: list[Insta
         fault, strange = apt_faults(answer.stdout, urls)
         if fault or (answer.rc != 0 and not strange):
             raise ChangeFailed(f"apt cannot read AMD's repository: {fault or last_words(answer.stdout, answer.stderr)}")
+        for step in installs:
+            step.compare(run, options)
     wishes = tuple(_existing(run, manager, options, (wish for step in installs for wish in step.wishes)))
     argv = _play(manager, options, wishes, [n for s in steps if isinstance(s, RemovePackages) for n in s.names])
     answer = run.target.run(argv, run.log)

@@ -274,6 +274,8 @@ def test_a_second_plan_has_nothing_open(matrix: Matrix) -> None:
         (bare("ubuntu", "22.04", "gfx90a")._with(driver=None).filesystem("/boot", 500, 20), {"rocm": "6.2"}, "disk-boot"),
         (bare(), {"rocm": "6.2", "users": ("nobody-here",)}, "user"),
         (bare(), {"rocm": "6.2", "users": ("-rf",)}, "user"),
+        (bare(), {"rocm": "6.2", "packages": ("-o=Dir=/x",)}, "package"),
+        (bare(), {"rocm": "6.2", "packages": ()}, "package"),
         (bare(), {"rocm": "6.2", "mirror": "ftp://x"}, "mirror"),
         (bare(), {"rocm": "6.2", "mirror": "https://me:secret@x/y"}, "mirror"),
         (bare(), {"rocm": "6.2", "mirror": "https://x/$(id)"}, "mirror"),
