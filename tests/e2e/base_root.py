@@ -17,7 +17,8 @@ _PACKAGES = (
     *("dnf", "zypper", "rpm", "python3", "python3-venv", "python3-dateutil", "python3-dbus", "ca-certificates"),
     *("curl", "gpg", "gpgv", "openssl", "procps"),
 )
-_APT = ("Install-Recommends", "Acquire::http::Proxy", "Acquire::https::Proxy", "Acquire::Check-Valid-Until", "Acquire::Check-Date")
+_APT = ("Acquire::http::Proxy", "Acquire::https::Proxy", "Acquire::Check-Valid-Until", "Acquire::Check-Date")
+"""Options of this machine's apt that its mirror may need."""
 _MOUNT_POINTS = ("upper", "state", "tree", "python", "pycache")
 
 
@@ -54,7 +55,7 @@ def _apt_options() -> list[str]:
     """What this machine's apt is told about its mirror, for the apt that fills the root."""
     found = ['APT::Install-Recommends "false"']
     for line in run(["apt-config", "dump"]).splitlines():
-        if line.startswith(_APT[1:]):
+        if line.startswith(_APT):
             found.append(line.rstrip(";"))
     return found
 
@@ -62,7 +63,8 @@ def _apt_options() -> list[str]:
 def base_root(cache: Path) -> Path:
     """The folder of the base root. The first call takes about a minute, most of it dpkg."""
     codename, sources = debian_sources()
-    return cache_of(cache, "base", digest(codename, *_PACKAGES, *_MOUNT_POINTS, Path(__file__).read_bytes()), lambda folder: _build(folder, codename, sources)) / "root"
+    key = digest(codename, *_PACKAGES, *_MOUNT_POINTS, Path(__file__))
+    return cache_of(cache, "base", key, lambda folder: _build(folder, codename, sources)) / "root"
 
 
 def _build(folder: Path, codename: str, sources: list[str]) -> None:
@@ -92,7 +94,8 @@ def product_python(cache: Path, root: Path) -> Path:
     block = re.search(r"^dependencies = \[(.*?)^\]", (TREE / "pyproject.toml").read_text(), re.MULTILINE | re.DOTALL)
     assert block is not None
     needs = re.findall(r'"([^"]+)"', block[1])
-    return cache_of(cache, "python", digest(version, *needs, Path(__file__).read_bytes()), lambda folder: _environment(folder, version, needs))
+    key = digest(version, *needs, Path(__file__))
+    return cache_of(cache, "python", key, lambda folder: _environment(folder, version, needs))
 
 
 def _environment(folder: Path, version: str, needs: list[str]) -> None:
@@ -101,7 +104,8 @@ def _environment(folder: Path, version: str, needs: list[str]) -> None:
     machine = ["--only-binary=:all:", "--implementation=cp", f"--python-version={version}"]
     machine += [f"--abi={abi}" for abi in (f"cp{tag}", "abi3", "none")]
     machine += [f"--platform={platform}" for platform in ("manylinux_2_28_x86_64", "manylinux2014_x86_64", "linux_x86_64")]
-    run([sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile", f"--target={library}", *machine, *needs])
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
+    run([*pip, f"--target={library}", *machine, *needs])
     (folder / "bin").mkdir()
     (folder / "bin/python3").symlink_to("/usr/bin/python3")
     (folder / "bin/python").symlink_to("python3")

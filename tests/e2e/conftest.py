@@ -23,7 +23,8 @@ def obstacle() -> str | None:
     missing = [tool for tool in TOOLS if shutil.which(tool) is None]
     if missing:
         return f"{', '.join(missing)} not installed: run tests/e2e/setup"
-    probe = ["unshare", "--mount", "--uts", "--ipc", "--net", "--pid", "--fork", "sh", "-c", "mount --make-rprivate / && mount -t tmpfs e2e /mnt"]
+    probe = ["unshare", "--mount", "--uts", "--ipc", "--net", "--pid", "--fork", "sh", "-c"]
+    probe.append("mount --make-rprivate / && mount -t tmpfs e2e /mnt")
     done = subprocess.run(probe, capture_output=True, text=True)
     if done.returncode:
         return f"no namespaces here: {done.stderr.strip()}"

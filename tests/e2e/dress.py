@@ -19,6 +19,7 @@ from tests.hostbuilder.distros import Distro, distro_of
 
 DISTRIBUTIONS = ("ubuntu-22.04", "ubuntu-24.04", "debian-13", "rhel-9.4", "rhel-9.6", "rhel-9.8", "sles-15.6", "sles-15.7")
 USER = "user1"
+PRELOADED = Path(__file__).with_name("kernel_name.c")
 _MODINFO = """\
 #!/bin/sh
 # modinfo NAME: what stands in the small module file, which is text here.
@@ -28,7 +29,7 @@ for folder in updates/dkms extra updates kernel; do
     file=$(find "/lib/modules/$kernel/$folder" -name "$last.ko*" 2>/dev/null | head -n 1)
     [ -n "$file" ] || continue
     printf '%-15s %s\\n' filename: "$file"
-    sed -n 's/^\\([a-z]*\\)=\\(.*\\)/\\1:\\t\\2/p' "$file" | while IFS='\t' read -r key value; do printf '%-15s %s\\n' "$key" "$value"; done
+    sed -n 's/^\\([a-z]*\\)=\\(.*\\)/\\1: \\2/p' "$file" | while read -r key value; do printf '%-15s %s\\n' "$key" "$value"; done
     printf '%-15s %s\\n' license: "GPL and additional rights" name: "$last"
     exit 0
 done
@@ -74,7 +75,8 @@ while [ $# -gt 0 ]; do
                 grep -q '^enabled=1' "$file" || continue
                 name=${file##*/SLE-}; name=${name%.repo}
                 case "$name" in PackageHub) product=$name ;; *) product=sle-module-$name ;; esac
-                printf '%s{"identifier":"%s","version":"@VERSION@","arch":"x86_64","status":"Registered"}' "$comma" "$product"; comma=,
+                printf '%s{"identifier":"%s","version":"@VERSION@","arch":"x86_64","status":"Registered"}' "$comma" "$product"
+                comma=,
             done
             printf ']\\n' ;;
         -p|--product)
@@ -84,13 +86,15 @@ while [ $# -gt 0 ]; do
             if [ ! -e "$file" ] || [ "$version" != "@VERSION@" ]; then
                 echo "Error: Registration server returned 'No subscription with $2' (422)" >&2; exit 67
             fi
-            if [ -n "$remove" ]; then sed -i 's/^enabled=.*/enabled=0/' "$file"; else sed -i 's/^enabled=.*/enabled=1/' "$file"; fi
+            on=1; [ -z "$remove" ] || on=0
+            sed -i "s/^enabled=.*/enabled=$on/" "$file"
             echo "Successfully registered system" ;;
     esac
     shift
 done
 """
-_ALTERNATIVES = '#!/bin/sh\n# the base root\'s own program, with the folder of this distribution\nexec /usr/bin/update-alternatives.base --admindir @DIR@ "$@"\n'
+_ALTERNATIVES = '#!/bin/sh\nexec /usr/bin/update-alternatives.base --admindir @DIR@ "$@"\n'
+"""The base root's own program, with the folder of the distribution that is played."""
 
 
 def distro(name: str) -> Distro:
@@ -101,7 +105,7 @@ def distro(name: str) -> Distro:
 
 def layer(cache: Path, name: str, base: Path, site: Site, network: Callable[[], NetworkNamespace]) -> Path:
     """The folder of the layer for a distribution. Making it takes a second or two."""
-    key = digest(Path(__file__), Path(__file__).with_name("kernel_name.c"), str(site.folder), str(base), name)
+    key = digest(Path(__file__), PRELOADED, str(site.folder), str(base), name)
     return cache_of(cache, f"layer-{name}", key, lambda folder: _build(folder, cache, name, base, site, network())) / "files"
 
 
@@ -129,11 +133,25 @@ def _common(root: Root, found: Distro, site: Site, folder: Path) -> None:
     authority = site.certificates.authority.read_text()
     root.write("/usr/local/share/ca-certificates/e2e.crt", authority)
     root.run(["update-ca-certificates"]).ok()
-    for path in ("/usr/sbin/modinfo", "/sbin/modinfo"):
-        root.write(path, _MODINFO, 0o755)
+    # These are not empty on a machine, and dpkg takes an empty folder away with the last package that had files in it.
+    for place in ("/opt/vendor", "/etc/modprobe.d", "/etc/udev/rules.d", "/lib/firmware"):
+        root.write(f"{place}/README", "Somebody else's.\n")
+    root.write("/usr/sbin/modinfo", _MODINFO, 0o755)
     root.write("/usr/bin/dmesg", _DMESG, 0o755)
     for program in ("depmod", "modprobe", "udevadm", "update-initramfs", "dracut"):
         root.write(f"/usr/sbin/{program}", _QUIET, 0o755)
+    if not found.externally_managed:
+        version = python_version(root.layers[-1])
+        root.path(f"/usr/lib/python{version}/EXTERNALLY-MANAGED").unlink(missing_ok=True)
+    _accounts(root, found)
+    preload = folder / "kernel_name.so"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-O2", "-o", str(preload), str(PRELOADED)], check=True)
+    root.write("/.e2e/kernel_name.so", preload.read_bytes(), 0o755)
+    root.write("/etc/ld.so.preload", "/.e2e/kernel_name.so\n")
+
+
+def _accounts(root: Root, found: Distro) -> None:
+    """The groups by the distribution's numbers, and a user who is in none of those that open the GPU."""
     admin, gid = found.admin_group
     own = {"video": found.video, "render": found.render, admin: gid, USER: 1000}
     taken = {*own, *(str(number) for number in own.values())}
@@ -146,14 +164,6 @@ def _common(root: Root, found: Distro, site: Site, folder: Path) -> None:
     home = root.path(f"/home/{USER}")
     home.mkdir()
     os.chown(home, 1000, 1000)
-    if not found.externally_managed:
-        version = python_version(root.layers[-1])
-        root.path(f"/usr/lib/python{version}/EXTERNALLY-MANAGED").unlink(missing_ok=True)
-    preload = folder / "kernel_name.so"
-    source = Path(__file__).with_name("kernel_name.c")
-    subprocess.run(["gcc", "-shared", "-fPIC", "-O2", "-o", str(preload), str(source)], check=True)
-    root.write("/.e2e/kernel_name.so", preload.read_bytes(), 0o755)
-    root.write("/etc/ld.so.preload", "/.e2e/kernel_name.so\n")
 
 
 # apt ---------------------------------------------------------------------------------------------------------------
@@ -161,7 +171,7 @@ def _common(root: Root, found: Distro, site: Site, folder: Path) -> None:
 
 def _deb(root: Root, found: Distro, site: Site) -> None:
     root.shell(
-        "rm -rf /usr/bin/dnf* /usr/bin/zypper /usr/bin/rpm* /usr/bin/microdnf /etc/dnf /etc/zypp /etc/rpm /usr/lib/rpm /var/lib/rpm "
+        "rm -rf /usr/bin/dnf* /usr/bin/zypper /usr/bin/rpm* /etc/dnf /etc/zypp /etc/rpm /usr/lib/rpm /var/lib/rpm "
         "/var/lib/dnf /var/cache/dnf /etc/yum.repos.d /usr/lib/python3/dist-packages/dnf"
     ).ok()
     root.write("/usr/share/keyrings/distribution.gpg", site.keys["distribution"].binary)
@@ -177,8 +187,9 @@ def _deb(root: Root, found: Distro, site: Site) -> None:
     root.write("/etc/apt/apt.conf.d/90e2e", 'Acquire::Retries "0";\n')
     root.write("/etc/dpkg/dpkg.cfg.d/e2e", "force-unsafe-io\n")
     root.path("/etc/apt/keyrings").mkdir(exist_ok=True)
-    kernel = [p for p in distribution.deb_kernel(found, distribution.DEBIAN if found.id == "debian" else distribution.UBUNTU) if not p.name.startswith("linux-headers")]
-    _install_debs(root, kernel)
+    maintainer = distribution.DEBIAN if found.id == "debian" else distribution.UBUNTU
+    kernel = distribution.deb_kernel(found, maintainer)
+    _install_debs(root, [package for package in kernel if not package.name.startswith("linux-headers")])
 
 
 def _install_debs(root: Root, packages: list[Package]) -> None:
@@ -198,8 +209,8 @@ def _rpm(root: Root, found: Distro, folder: Path, key: str) -> None:
     database = "/usr/lib/sysimage/rpm" if suse else "/var/lib/rpm"
     alternatives = "/var/lib/alternatives"
     root.shell(
-        "rm -rf /usr/bin/apt* /usr/bin/dpkg* /usr/lib/apt /usr/lib/dpkg /etc/apt /etc/dpkg /var/lib/dpkg /var/lib/apt /var/cache/apt "
-        "/etc/debian_version /etc/cron.daily/dpkg /usr/share/keyrings; "
+        "rm -rf /usr/bin/apt* /usr/bin/dpkg* /usr/lib/apt /usr/lib/dpkg /etc/apt /etc/dpkg /var/lib/dpkg /var/lib/apt "
+        "/var/cache/apt /etc/debian_version /etc/cron.daily/dpkg /usr/share/keyrings; "
         + ("rm -rf /usr/bin/dnf* /etc/dnf /var/lib/dnf /var/cache/dnf" if suse else "rm -rf /usr/bin/zypper /etc/zypp")
         + f"; mkdir -p {database} {alternatives}; mv /usr/bin/update-alternatives /usr/bin/update-alternatives.base"
     ).ok()
@@ -219,18 +230,32 @@ def _rpm(root: Root, found: Distro, folder: Path, key: str) -> None:
 
 
 def _repo(ident: str, name: str, url: str, enabled: int) -> str:
-    return f"[{ident}]\nname={name}\nbaseurl={url}\nenabled={enabled}\ngpgcheck=1\ngpgkey=file:///etc/pki/rpm-gpg/RPM-GPG-KEY-distribution\n\n"
+    key = "file:///etc/pki/rpm-gpg/RPM-GPG-KEY-distribution"
+    return f"[{ident}]\nname={name}\nbaseurl={url}\nenabled={enabled}\ngpgcheck=1\ngpgkey={key}\n\n"
 
 
 def _el(root: Root, found: Distro, key: str) -> None:
     _distribution_key(root, key)
     root.write("/etc/pki/rpm-gpg/RPM-GPG-KEY-EPEL-9", key)
+    root.path("/usr/src/kernels").mkdir()
     root.write("/etc/redhat-release", f"Red Hat Enterprise Linux release {found.version_text}\n")
-    root.write("/etc/dnf/dnf.conf", "[main]\ngpgcheck=1\ninstallonly_limit=3\nclean_requirements_on_remove=True\nbest=True\nskip_if_unavailable=False\n")
+    rows = (
+        "[main]",
+        "gpgcheck=1",
+        "installonly_limit=3",
+        "clean_requirements_on_remove=True",
+        "best=True",
+        "skip_if_unavailable=False",
+    )
+    root.write("/etc/dnf/dnf.conf", "\n".join(rows) + "\n")
     base = f"http://distribution.test/rhel/{found.version}"
-    rows = (("rhel-9-for-x86_64-baseos-rpms", "baseos", 1), ("rhel-9-for-x86_64-appstream-rpms", "appstream", 1),
-            ("codeready-builder-for-rhel-9-x86_64-rpms", "crb", 0))  # fmt: skip
-    root.write("/etc/yum.repos.d/redhat.repo", "".join(_repo(ident, ident, f"{base}/{name}", on) for ident, name, on in rows))
+    repositories = (
+        ("rhel-9-for-x86_64-baseos-rpms", "baseos", 1),
+        ("rhel-9-for-x86_64-appstream-rpms", "appstream", 1),
+        ("codeready-builder-for-rhel-9-x86_64-rpms", "crb", 0),
+    )
+    text = "".join(_repo(ident, ident, f"{base}/{name}", on) for ident, name, on in repositories)
+    root.write("/etc/yum.repos.d/redhat.repo", text)
     root.write("/usr/sbin/subscription-manager", _SUBSCRIPTION.replace("@VERSION@", found.version), 0o755)
 
 
@@ -254,4 +279,3 @@ def _distribution_key(root: Root, key: str) -> None:
     """The distribution's key is in the rpm database from the start."""
     root.write("/etc/pki/rpm-gpg/RPM-GPG-KEY-distribution", key)
     root.run(["rpm", "--import", "/etc/pki/rpm-gpg/RPM-GPG-KEY-distribution"]).ok()
-

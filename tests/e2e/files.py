@@ -7,7 +7,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from fnmatch import fnmatch
+from fnmatch import fnmatch, translate
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ VOLATILE = (
     *("/etc/ld.so.cache", "*/__pycache__", "/root/.gnupg", "/root/.cache", "/var/lib/dpkg/alternatives.log"),
 )
 """Paths (fnmatch) that change by looking at a system, or that are compared otherwise; all below them is left out too."""
-_SKIP = re.compile("|".join(re.sub(r"\\\*", "[^/]*", re.escape(p)) if p[0] != "*" else ".*" + re.escape(p[1:]) for p in VOLATILE) + r"\Z")
+_SKIP = re.compile("|".join(translate(pattern) for pattern in VOLATILE))
 
 
 class File(NamedTuple):
@@ -69,8 +69,8 @@ class Files(dict[str, File]):
             if before is None or after is None:
                 lines.append(f"{'+' if before is None else '-'} {path}")
             else:
-                what = [f"{name} {old} -> {new}" for name, old, new in zip(File._fields, _shown(before), _shown(after), strict=True) if old != new]
-                lines.append(f"! {path} ({', '.join(what)})")
+                pairs = zip(File._fields, _shown(before), _shown(after), strict=True)
+                lines.append(f"! {path} ({', '.join(f'{name} {old} -> {new}' for name, old, new in pairs if old != new)})")
         return lines
 
 

@@ -88,7 +88,8 @@ class Hardware:
         """What a rocminfo of a ROCm on this machine prints."""
         made = HostBuilder().distro(self._distro.id, self._distro.version)
         made = made.gpus(*self._gpus) if self._gpus else made.no_gpus()
-        return next(c["stdout"] for c in made.snapshot().commands if c["argv"] == ["rocminfo"])
+        said: str = next(c["stdout"] for c in made.snapshot().commands if c["argv"] == ["rocminfo"])
+        return said
 
     def _sys_node(self, path: str, kind: str, target: str) -> None:
         file = self._root.path(path, follow=False)

@@ -243,4 +243,5 @@ class InstallCase:
 
     def installed(self, pattern: str) -> list[str]:
         """Names of installed packages that match a regular expression wholly."""
-        return sorted(name for name, version in self.package_set().items() if re.fullmatch(pattern, name) and "config-files" not in version)
+        packages = self.package_set().items()
+        return sorted(name for name, version in packages if re.fullmatch(pattern, name) and "config-files" not in version)

@@ -165,10 +165,10 @@ class Mirror:
 
     def _accept(self) -> None:
         while True:
-            ready, _, _ = select.select([self._stop, *self._sockets], [], [])
+            ready, _, _ = select.select([self._stop, *(sock.fileno() for sock in self._sockets)], [], [])
             if self._stop in ready:
                 return
-            for sock in ready:
+            for sock in (sock for sock in self._sockets if sock.fileno() in ready):
                 connection, address = sock.accept()
                 port = sock.getsockname()[1]
                 threading.Thread(target=self._talk, args=(connection, address, port), daemon=True).start()
@@ -279,4 +279,5 @@ def _listing(folder: Path, path: str) -> bytes:
     """A folder's index, which is what pip reads (PEP 503)."""
     names = sorted(entry.name + ("/" if entry.is_dir() else "") for entry in folder.iterdir())
     rows = "".join(f'<a href="{quote(name)}">{html.escape(name)}</a><br>\n' for name in names)
-    return f"<!DOCTYPE html>\n<html><head><title>Index of /{html.escape(path)}</title></head><body>\n{rows}</body></html>\n".encode()
+    title = f"Index of /{html.escape(path)}"
+    return f"<!DOCTYPE html>\n<html><head><title>{title}</title></head><body>\n{rows}</body></html>\n".encode()

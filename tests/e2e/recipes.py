@@ -58,11 +58,14 @@ def zypper(case: InstallCase, rocm: str, driver: str) -> None:
     version = case.distro.version
     case.shell(
         f"""
-        for module in sle-module-desktop-applications sle-module-development-tools PackageHub; do SUSEConnect -p $module/{version}/x86_64; done
+        for module in sle-module-desktop-applications sle-module-development-tools PackageHub; do
+            SUSEConnect -p $module/{version}/x86_64
+        done
         zypper addrepo https://download.opensuse.org/repositories/devel:/languages:/perl/{version}/devel:languages:perl.repo
         """
     ).ok()
-    case.write("/etc/zypp/repos.d/amdgpu.repo", _section("amdgpu", f"{_RADEON}/amdgpu/{short(driver)}/sle/{version}/main/x86_64/"))
+    driver_url = f"{_RADEON}/amdgpu/{short(driver)}/sle/{version}/main/x86_64/"
+    case.write("/etc/zypp/repos.d/amdgpu.repo", _section("amdgpu", driver_url))
     text = _section("rocm", f"{_RADEON}/rocm/zyp/{short(rocm)}/main")
     if rocm.startswith("7"):
         text += _section("amdgraphics", f"{_RADEON}/graphics/{short(rocm)}/sle/{version}/main/x86_64/")

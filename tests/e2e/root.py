@@ -10,7 +10,7 @@ import stat
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -113,8 +113,9 @@ class Root:
         self._mount_point = mount_point
         self._work = Path(environment["WORK"]) if upper else None
         argv = ["unshare", "--mount", "--uts", "--ipc", "--pid", "--fork", "sh", "-c", _HOLD]
+        pipe = subprocess.PIPE
         self._holder = network.run(
-            lambda: subprocess.Popen(argv, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            lambda: subprocess.Popen(argv, env=environment, stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT, text=True)
         )
         assert self._holder.stdout is not None
         said = []
@@ -140,10 +141,8 @@ class Root:
         """End everything in it."""
         assert self._holder.stdin is not None and self._holder.stdout is not None
         self._holder.stdin.close()
-        try:
+        with suppress(ProcessLookupError):
             os.kill(self._pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         self._holder.wait()
         self._holder.stdout.close()
         if self._work:
@@ -157,8 +156,8 @@ class Root:
 
     @staticmethod
     def _environment(env: Mapping[str, str] | None) -> dict[str, str]:
-        base = {"PATH": PATH, "HOME": "/root", "USER": "root", "LOGNAME": "root", "SHELL": "/bin/sh", "LANG": "C.UTF-8", "TERM": "dumb"}
-        return base | dict(env or {})
+        base = {"PATH": PATH, "HOME": "/root", "USER": "root", "LOGNAME": "root", "SHELL": "/bin/sh", "LANG": "C.UTF-8"}
+        return base | {"TERM": "dumb"} | dict(env or {})
 
     def popen(self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, **more: object) -> subprocess.Popen[str]:
         """A program left running in the root, in a session of its own. `more` goes to Popen."""
@@ -167,7 +166,9 @@ class Root:
         } | more  # fmt: skip
         return subprocess.Popen(self._argv(argv), env=self._environment(env), start_new_session=True, **options)  # type: ignore[call-overload, no-any-return]
 
-    def run(self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, timeout: float = 120.0, data: str | None = None) -> Done:
+    def run(
+        self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, timeout: float = 120.0, data: str | None = None
+    ) -> Done:
         """Run a program to its end. `timeout` in seconds: then everything that it started in its session is killed."""
         process = self.popen(argv, env=env, stdin=subprocess.PIPE if data is not None else subprocess.DEVNULL)
         try:

@@ -46,10 +46,18 @@ def test_a_user_is_not_in_the_groups(machine: Machine) -> None:
 def test_files_and_packages_can_be_compared(machine: Machine) -> None:
     case = machine("ubuntu-22.04")
     before, packages = case.snapshot_of_files(), case.package_set()
-    case.shell("cp -p /etc/hosts /etc/hosts.new && mv /etc/hosts.new /etc/hosts; touch /etc/one; chmod 600 /etc/fstab; rm /etc/issue").ok()
+    case.shell(
+        "cp -p /etc/hosts /etc/hosts.new && mv /etc/hosts.new /etc/hosts; touch /etc/one; chmod 600 /etc/fstab; rm /etc/issue"
+    ).ok()
     case.shell("echo 'x' >> /etc/passwd; mkdir -p /opt/new; ls / > /tmp/list").ok()
     changes = before.changes(case.snapshot_of_files())
-    assert [line.split(" (")[0] for line in changes] == ["! /etc/fstab", "- /etc/issue", "+ /etc/one", "! /etc/passwd", "+ /opt/new"]
+    assert [line.split(" (")[0] for line in changes] == [
+        "! /etc/fstab",
+        "- /etc/issue",
+        "+ /etc/one",
+        "! /etc/passwd",
+        "+ /opt/new",
+    ]
     assert before.changes(case.snapshot_of_files(), ignore=("/etc/*", "/opt/new")) == []
     case.shell("apt-get update && apt-get install -y python3-wheel").ok()
     assert case.package_set() == packages | {"python3-wheel": "0.42.0-2"}
@@ -58,7 +66,8 @@ def test_files_and_packages_can_be_compared(machine: Machine) -> None:
 def test_kill_behind_a_sync(machine: Machine) -> None:
     """What stops rocmdoctor behind each line of its journal: it ends there, and later writes are not made."""
     case = machine("debian-13")
-    script = "import os; f = os.open('/var/lib/a-journal', os.O_CREAT | os.O_WRONLY)\nfor n in range(5): os.write(f, b'%d\\n' % n); os.fsync(f)"
+    script = "import os; f = os.open('/var/lib/a-journal', os.O_CREAT | os.O_WRONLY)\n"
+    script += "for n in range(5): os.write(f, b'%d\\n' % n); os.fsync(f)"
     for last, expected in ((1, -9), (3, -9), (6, 0)):
         case.run("rm", "-f", "/var/lib/a-journal")
         done = case.run("python3", "-c", script, env={"E2E_KILL_AT": str(last), "E2E_KILL_PATH": "journal"})

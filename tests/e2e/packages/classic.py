@@ -37,7 +37,8 @@ _LIBRARIES = (
     _Row("hip-runtime-amd", "{hip}", "hsa-rocr comgr rocminfo rocprofiler-register rocm-core",
          "lib/libamdhip64.so.{hipmajor} lib/libhiprtc.so.{hipmajor}"),
     _Row("hipcc", "1.1.1", "rocm-core rocm-llvm", "bin/hipcc bin/hipconfig"),
-    _Row("hip-dev", "{hip}", "hip-runtime-amd hsa-rocr-dev rocm-core hipcc rocm-llvm rocm-device-libs", "include/hip/hip_runtime.h"),
+    _Row("hip-dev", "{hip}", "hip-runtime-amd hsa-rocr-dev rocm-core hipcc rocm-llvm rocm-device-libs",
+         "include/hip/hip_runtime.h"),
     _Row("hip-doc", "{hip}", "rocm-core hip-dev"),
     _Row("hip-samples", "{hip}", "rocm-core hip-dev", "share/hip/samples/README.md"),
     _Row("hipify-clang", "18.0.0", "rocm-core", "bin/hipify-clang bin/hipify-perl"),
@@ -72,7 +73,8 @@ _META = (
     _Row("rocm-hip-runtime-dev", "{v}",
          "hip-dev hip-doc hip-samples hipcc hipify-clang rocm-cmake rocm-device-libs rocm-hip-runtime rocm-llvm rocm-core"),
     _Row("rocm-hip-libraries", "{v}",
-         "hipblas hipblaslt hipfft hipsolver hipsparse rccl rocblas rocfft rocrand rocsolver rocsparse rocm-hip-runtime rocm-core"),
+         "hipblas hipblaslt hipfft hipsolver hipsparse rccl rocblas rocfft rocrand rocsolver rocsparse rocm-hip-runtime "
+         "rocm-core"),
     _Row("rocm-hip-sdk", "{v}", "rocm-hip-libraries rocm-hip-runtime-dev rocblas-dev hiprand rocm-core"),
     _Row("rocm-opencl-runtime", "{v}", "rocm-language-runtime rocm-opencl rocm-core"),
     _Row("rocm-openmp-sdk", "{v}", "openmp-extras-dev rocm-device-libs rocm-language-runtime rocm-llvm rocm-core"),
@@ -83,7 +85,8 @@ _META = (
          "amd-smi-lib rocm-dbgapi rocm-gdb rocm-smi-lib rocprofiler rocprofiler-register roctracer rocm-core"),
     _Row("rocm-dev", "{v}", "rocm-developer-tools rocm-hip-runtime-dev rocm-utils rocm-core"),
     _Row("rocm", "{v}",
-         "rocm-utils rocm-developer-tools rocm-openmp-sdk rocm-opencl-runtime rocm-ml-sdk rocm-hip-sdk migraphx rpp rocdecode rocm-core"),
+         "rocm-utils rocm-developer-tools rocm-openmp-sdk rocm-opencl-runtime rocm-ml-sdk rocm-hip-sdk migraphx rpp rocdecode "
+         "rocm-core"),
 )  # fmt: skip
 # Versions of other releases that are known; the rest is the same on purpose: upgrades then differ by the stamp alone.
 _OTHER = {

@@ -15,9 +15,9 @@ _AMDGPU = "kernel/drivers/gpu/drm/amd/amdgpu/amdgpu"
 
 # Ubuntu's universe (and Debian) has ROCm packages of AMD's names; some have higher versions than AMD's.
 UNIVERSE = {
-    "jammy": {"rocminfo": "5.0.0-1", "rocm-cmake": "5.0.0-1", "rocm-device-libs": "5.0.0-1", "clinfo": "3.0.21.02.21-1"},
-    "noble": {"rocminfo": "5.7.1-3build1", "hipcc": "5.7.1-3", "rocm-cmake": "6.0.0-1", "rocm-smi": "5.7.0-1", "clinfo": "3.0.23.01.25-1build1"},
-    "trixie": {"rocminfo": "6.1.2-1", "hipcc": "6.1.2-3", "rocm-cmake": "6.1.2-1", "rocm-smi": "6.1.2-1", "clinfo": "3.0.25.02.14-1"},
+    "jammy": {"rocminfo": "5.0.0-1", "rocm-cmake": "5.0.0-1", "rocm-device-libs": "5.0.0-1"},
+    "noble": {"rocminfo": "5.7.1-3build1", "hipcc": "5.7.1-3", "rocm-cmake": "6.0.0-1", "rocm-smi": "5.7.0-1"},
+    "trixie": {"rocminfo": "6.1.2-1", "hipcc": "6.1.2-3", "rocm-cmake": "6.1.2-1", "rocm-smi": "6.1.2-1"},
 }  # fmt: skip
 
 
@@ -33,7 +33,7 @@ def kernel_files(distro: Distro, *, module: bool) -> dict[str, Content]:
     return {
         f"/boot/vmlinuz-{distro.kernel}": b"",
         f"{base}/modules.builtin": "kernel/drivers/base/firmware_loader/firmware_class.ko\n",
-        f"{base}/modules.dep": f"{_AMDGPU}{ko}: kernel/drivers/gpu/drm/ttm/ttm{ko} kernel/drivers/gpu/drm/scheduler/gpu-sched{ko}\n",
+        f"{base}/modules.dep": f"{_AMDGPU}{ko}: kernel/drivers/gpu/drm/ttm/ttm{ko}\n",
     }
 
 
@@ -66,12 +66,13 @@ def deb_packages(distro: Distro) -> dict[str, tuple[Package, ...]]:
     """Packages by component."""
     maintainer = DEBIAN if distro.id == "debian" else UBUNTU
     common = {
-        "python3-setuptools": "68.1.2-2", "python3-wheel": "0.42.0-2", "libatomic1": "14-20240412-0", "libquadmath0": "14-20240412-0",
-        "libnuma1": "2.0.18-1", "libdrm-amdgpu1": "2.4.122-1", "autoconf": "2.71-3", "automake": "1:1.16.5-1.3",
+        "python3-setuptools": "68.1.2-2", "python3-wheel": "0.42.0-2", "libatomic1": "14-20240412-0",
+        "libquadmath0": "14-20240412-0", "libnuma1": "2.0.18-1", "libdrm-amdgpu1": "2.4.122-1",
+        "autoconf": "2.71-3", "automake": "1:1.16.5-1.3",
         "environment-modules": "5.4.0-1", "python3-pip": "24.0+dfsg-1",
     }  # fmt: skip
     main = _plain(common, maintainer=maintainer, vendor="")
-    main.append(Package("dkms", "3.0.11-1", (), {"/usr/sbin/dkms": dkms("deb")}, "all", maintainer=maintainer, vendor=""))
+    main.append(Package("dkms", "3.0.11-1", (), dkms("deb"), "all", maintainer=maintainer, vendor=""))
     main.append(Package("broken-on-install", "1.0-1", (), {}, "all", "exit 1", maintainer=maintainer, vendor=""))
     main += deb_kernel(distro, maintainer)
     suite = distro.codename
@@ -103,14 +104,15 @@ def el_installed(distro: Distro) -> list[Package]:
     major = minor.partition(".")[0]
     return [
         Package("redhat-release", f"{minor}-0.5.el{major}", provides=(
-            f"system-release (= {minor}-0.5.el{major})", f"system-release(releasever) (= {major})", f"redhat-release(x86-64) (= {minor})",
+            f"system-release (= {minor}-0.5.el{major})", f"system-release(releasever) (= {major})",
         ), vendor=vendor, maintainer=vendor),
         Package("bash", "5.1.8-9.el9", provides=("/bin/sh", "/bin/bash", "/usr/bin/sh"), vendor=vendor, maintainer=vendor),
         Package("python3", "3.9.18-3.el9", provides=("/usr/bin/python3",), vendor=vendor, maintainer=vendor),
         Package("glibc", "2.34-100.el9", vendor=vendor, maintainer=vendor),
         Package("linux-firmware", "20240212-143.el9", arch="all", vendor=vendor, maintainer=vendor),
         Package("kernel-core", full, (), kernel_files(distro, module=False), vendor=vendor, maintainer=vendor),
-        Package("kernel-modules-core", full, (f"kernel-core (= {full})",), kernel_files(distro, module=True), vendor=vendor, maintainer=vendor),
+        Package("kernel-modules-core", full, (f"kernel-core (= {full})",), kernel_files(distro, module=True),
+                vendor=vendor, maintainer=vendor),
         Package("kernel", full, (f"kernel-core (= {full})", f"kernel-modules-core (= {full})"), vendor=vendor, maintainer=vendor),
     ]  # fmt: skip
 
@@ -126,11 +128,19 @@ def el_packages(distro: Distro) -> dict[str, tuple[Package, ...]]:
     appstream = [
         devel,
         Package("kernel-headers", full, vendor=vendor, maintainer=vendor),
-        Package("kernel-devel-matched", full, (f"kernel-devel (= {full})", f"kernel-core (= {full})"), vendor=vendor, maintainer=vendor),
-        *_rpms(("python3-setuptools", "python3-wheel", "autoconf", "automake", "environment-modules", "python3-pip"), tag, vendor),
+        Package(
+            "kernel-devel-matched",
+            full,
+            (f"kernel-devel (= {full})", f"kernel-core (= {full})"),
+            vendor=vendor,
+            maintainer=vendor,
+        ),
+        *_rpms(
+            ("python3-setuptools", "python3-wheel", "autoconf", "automake", "environment-modules", "python3-pip"), tag, vendor
+        ),
     ]
     epel = [
-        Package("dkms", f"3.0.13-{tag}", (), {"/usr/sbin/dkms": dkms("el")}, "all", vendor=fedora, maintainer=fedora),
+        Package("dkms", f"3.0.13-{tag}", (), dkms("el"), "all", vendor=fedora, maintainer=fedora),
         Package("perl-File-BaseDir", f"0.08-{tag}", ("perl-IPC-System-Simple",), arch="all", vendor=fedora, maintainer=fedora),
         Package("perl-URI-Encode", f"1.1.1-{tag}", ("perl",), arch="all", vendor=fedora, maintainer=fedora),
         Package("rocminfo", f"5.7.1-{tag}", vendor=fedora, maintainer=fedora),
@@ -147,7 +157,8 @@ def epel_release(major: str) -> Package:
         f"baseurl=https://dl.fedoraproject.org/pub/epel/{major}/Everything/$basearch/\nenabled=1\ngpgcheck=1\n"
         f"gpgkey=file:///etc/pki/rpm-gpg/RPM-GPG-KEY-EPEL-{major}\n"
     )
-    crb = "#!/bin/sh\n# crb enable | disable | status: CodeReady Builder of the subscription\nexec subscription-manager repos --crb \"$1\"\n"
+    # crb enable | disable: CodeReady Builder of the subscription
+    crb = '#!/bin/sh\nexec subscription-manager repos --crb "$1"\n'
     return Package(
         "epel-release", f"{major}-7.el{major}", (),
         {"/etc/yum.repos.d/epel.repo": repo, "/usr/bin/crb": Program(crb)},
@@ -161,7 +172,8 @@ def suse_installed(distro: Distro) -> list[Package]:
     full = f"{version}-{release}"
     files = kernel_files(distro, module=False) | kernel_files(distro, module=True)
     return [
-        Package("sles-release", f"{distro.version}-150600.37.2", provides=(f"distribution-release (= {distro.version})", "product() (= SLES)"),
+        Package("sles-release", f"{distro.version}-150600.37.2",
+                provides=(f"distribution-release (= {distro.version})", "product() (= SLES)"),
                 vendor=vendor, maintainer=vendor),
         Package("bash", "4.4-150400.25.22", provides=("/bin/sh", "/bin/bash", "/usr/bin/sh"), vendor=vendor, maintainer=vendor),
         Package("python3", "3.6.15-150300.10.65.1", provides=("/usr/bin/python3",), vendor=vendor, maintainer=vendor),
@@ -180,14 +192,15 @@ def suse_packages(distro: Distro) -> dict[str, tuple[Package, ...]]:
     devel = Package("kernel-default-devel", full, (), headers(distro), vendor=vendor, maintainer=vendor)
     basesystem = [
         devel, *suse_installed(distro),
-        *_rpms(("libatomic1", "libquadmath0", "libnuma1", "libdrm_amdgpu1", "perl", "python3-setuptools", "python3-wheel"), tag, vendor),
+        *_rpms(("libatomic1", "libquadmath0", "libnuma1", "libdrm_amdgpu1", "perl"), tag, vendor),
+        *_rpms(("python3-setuptools", "python3-wheel"), tag, vendor),
     ]  # fmt: skip
     return {
         "basesystem": tuple(basesystem),
         "desktop-applications": tuple(_rpms(("libva2",), tag, vendor)),
         "development-tools": tuple(_rpms(("autoconf", "automake", "gcc", "make"), tag, vendor)),
         "packagehub": (
-            Package("dkms", f"3.0.13-{tag}", (), {"/usr/sbin/dkms": dkms("suse")}, "all", vendor="openSUSE", maintainer="openSUSE"),
+            Package("dkms", f"3.0.13-{tag}", (), dkms("suse"), "all", vendor="openSUSE", maintainer="openSUSE"),
             Package("perl-File-BaseDir", f"0.09-{tag}", ("perl",), arch="all", vendor="openSUSE", maintainer="openSUSE"),
         ),
         "obs-perl": (Package("perl-URI-Encode", f"1.1.1-{tag}", ("perl",), arch="all", vendor=obs, maintainer=obs),),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.e2e.packages.package import Program
+from tests.e2e.packages.package import Content, Program
 
 FOLDERS = {"deb": "updates/dkms", "el": "extra", "suse": "updates"}
 """Below /lib/modules/KERNEL, by family."""
@@ -83,5 +83,6 @@ esac
 """
 
 
-def dkms(family: str) -> Program:
-    return Program(_TEXT.replace("@FOLDER@", FOLDERS[family]))
+def dkms(family: str) -> dict[str, Content]:
+    """Files of the package."""
+    return {"/usr/sbin/dkms": Program(_TEXT.replace("@FOLDER@", FOLDERS[family])), "/var/lib/dkms/dkms_dbversion": "2.0.0\n"}

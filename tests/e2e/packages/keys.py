@@ -17,8 +17,9 @@ class GpgFailed(Exception):
 
 def _gpg(home: Path, *argv: str, data: bytes | None = None) -> bytes:
     # The agent listens on a socket in its home, whose path is limited to 108 bytes: keep `home` short.
+    quiet = ["--batch", "--quiet", "--no-tty", "--pinentry-mode", "loopback", "--passphrase", ""]
     done = subprocess.run(
-        ["gpg", "--homedir", str(home), "--batch", "--quiet", "--no-tty", "--pinentry-mode", "loopback", "--passphrase", "", *argv],
+        ["gpg", "--homedir", str(home), *quiet, *argv],
         input=data,
         capture_output=True,
         env={**os.environ, "LC_ALL": "C.UTF-8"},

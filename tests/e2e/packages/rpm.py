@@ -33,6 +33,25 @@ Packages with small bodies.
 """
 
 
+SYSTEM_FOLDERS = frozenset(
+    (
+        *(
+            "/boot",
+            "/etc",
+            "/etc/ld.so.conf.d",
+            "/etc/modprobe.d",
+            "/etc/pki",
+            "/etc/udev",
+            "/etc/udev/rules.d",
+            "/etc/yum.repos.d",
+        ),
+        *("/lib", "/lib/firmware", "/lib/modules", "/opt", "/usr", "/usr/bin", "/usr/sbin", "/usr/src", "/usr/src/kernels"),
+        *("/var", "/var/lib"),
+    )
+)
+"""Not owned by packages; every other folder goes with the last package that has it."""
+
+
 class BuildFailed(Exception):
     """A program of rpm ended with an error; the text is what it said."""
 
@@ -72,7 +91,7 @@ def _section(package: Package) -> str:
         phase = 'if [ "$1" -eq 0 ]; then PHASE=remove; else PHASE=upgrade; fi'
         parts.append(f"%preun -n {package.name}\n{phase}\n{package.on_remove}")
     listed = [f'%config(noreplace) "{path}"' if path in package.conffiles else f'"{path}"' for path in sorted(package.files)]
-    own = [f'%dir "{folder}"' for folder in package.folders() if folder.startswith("/opt/") or folder.count("/") > 4]
+    own = [f'%dir "{folder}"' for folder in package.folders() if folder not in SYSTEM_FOLDERS]
     parts.append("\n".join([f"%files -n {package.name}", *own, *listed]))
     return "\n\n".join(parts) + "\n"
 
@@ -99,11 +118,10 @@ def build(packages: Iterable[Package], target: Path) -> list[Path]:
         root.mkdir(exist_ok=True)
         spec = top / "small.spec"
         spec.write_text(_PREAMBLE + "\n" + "\n".join(_section(package) for package in made))
-        _run([
-            "rpmbuild", "-bb", "--quiet", "--target", "x86_64-linux", "--buildroot", str(root),
-            "--define", f"_topdir {top}", "--define", f"_rpmdir {target}", "--define", "_rpmfilename %%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm",
-            str(spec),
-        ])  # fmt: skip
+        name = "%%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm"
+        macros = (f"_topdir {top}", f"_rpmdir {target}", f"_rpmfilename {name}")
+        defines = [word for macro in macros for word in ("--define", macro)]
+        _run(["rpmbuild", "-bb", "--quiet", "--target", "x86_64-linux", "--buildroot", str(root), *defines, str(spec)])
     return [target / file_name(package) for package in made]
 
 
@@ -114,7 +132,14 @@ def file_name(package: Package) -> str:
 def sign(files: Iterable[Path], key: Key) -> None:
     names = [str(file) for file in files]
     if names:
-        options = ["--define", "__gpg /usr/bin/gpg", "--define", f"_gpg_name {key.fingerprint}", "--define", f"_gpg_path {key.home}"]
+        options = [
+            "--define",
+            "__gpg /usr/bin/gpg",
+            "--define",
+            f"_gpg_name {key.fingerprint}",
+            "--define",
+            f"_gpg_path {key.home}",
+        ]
         _run(["rpmsign", *options, "--addsign", *names])
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.e2e.cache import cache_folder, cache_of, digest
-from tests.e2e.packages import amdgpu_install, classic, certificates, deb, distribution, driver, rpm, therock, wheels
+from tests.e2e.packages import amdgpu_install, certificates, classic, deb, distribution, driver, rpm, therock, wheels
 from tests.e2e.packages.keys import Key, load_or_make
 from tests.e2e.packages.package import Package
 from tests.e2e.packages.targets import EL9, JAMMY, NOBLE, SLES156, Target
@@ -81,7 +81,7 @@ def _build(base: Path) -> None:
     _put(stable / "rocm/gpg/packages.gpg", keys["amdrocm"].armoured)
     for name in ("packages-multi-arch", "packages"):
         _put(older / f"rocm/{name}/gpg/rocm.gpg", keys["amdrocm"].armoured)
-    certificates.make(base / "tls", sorted(path.name for path in www.iterdir()) + ["mirror.test"])
+    certificates.make(base / "tls", [*sorted(path.name for path in www.iterdir()), "mirror.test"])
 
 
 def _put(path: Path, data: bytes) -> None:
@@ -97,17 +97,23 @@ def _classic_deb(radeon: Path, key: Key) -> None:
     targets = (JAMMY, NOBLE)
     for version in CLASSIC:
         suites = [deb.Suite(t.suite, {"main": _both(version, t)}) for t in targets]
-        deb.write_repository(radeon / "rocm/apt" / _short(version), suites, key, origin="repo.radeon.com", label="ROCm Repository")
+        deb.write_repository(
+            radeon / "rocm/apt" / _short(version), suites, key, origin="repo.radeon.com", label="ROCm Repository"
+        )
         row = release_of(version)
         for target in targets:
             package, path = amdgpu_install.deb(version, target, key.binary)
             _put(radeon / path, deb.deb(package)[0])
         if version.startswith("7"):
             suites = [deb.Suite(t.suite, {"main": tuple(driver.mesa(version, t, row.module_build))}) for t in targets]
-            deb.write_repository(radeon / "graphics" / _short(version) / "ubuntu", suites, key, origin="repo.radeon.com", label="Graphics")
+            deb.write_repository(
+                radeon / "graphics" / _short(version) / "ubuntu", suites, key, origin="repo.radeon.com", label="Graphics"
+            )
     for release in DRIVERS:
         suites = [deb.Suite(t.suite, {"main": driver.packages(release, t)}) for t in targets]
-        deb.write_repository(radeon / "amdgpu" / _short(release) / "ubuntu", suites, key, origin="repo.radeon.com", label="amdgpu")
+        deb.write_repository(
+            radeon / "amdgpu" / _short(release) / "ubuntu", suites, key, origin="repo.radeon.com", label="amdgpu"
+        )
 
 
 def _classic_rpm(radeon: Path, version: str, key: Key) -> None:
@@ -140,10 +146,15 @@ def _same(roots: list[Path], packages: tuple[Package, ...] | list[Package], key:
 
 
 def _therock(stable: Path, older: Path, key: Key) -> None:
-    for host, base, versions in ((stable, "rocm/core/packages", ("10.0.0", "10.1.0")), (older, "rocm/packages-multi-arch", ("7.14.1",))):
+    for host, base, versions in (
+        (stable, "rocm/core/packages", ("10.0.0", "10.1.0")),
+        (older, "rocm/packages-multi-arch", ("7.14.1",)),
+    ):
         for name, target in (("ubuntu2204", JAMMY), ("ubuntu2404", NOBLE), ("debian13", NOBLE)):
             found = tuple(p for version in versions for p in therock.packages(version, target))
-            deb.write_repository(host / base / name, [deb.Suite("stable", {"main": found})], key, origin="AMD ROCm", label="AMD ROCm")
+            deb.write_repository(
+                host / base / name, [deb.Suite("stable", {"main": found})], key, origin="AMD ROCm", label="AMD ROCm"
+            )
         for name, target in (("rhel9", EL9), ("sles15", SLES156)):
             found = tuple(p for version in versions for p in therock.packages(version, target))
             rpm.write_repository(host / base / name / "x86_64", found, key)
@@ -154,7 +165,9 @@ def _deb_distributions(root: Path, key: Key) -> None:
     suites = [deb.Suite(d.codename, distribution.deb_packages(d)) for d in ubuntu]
     deb.write_repository(root / "ubuntu", suites, key, origin="Ubuntu", label="Ubuntu")
     trixie = distro_of("debian", "13")
-    deb.write_repository(root / "debian", [deb.Suite("trixie", distribution.deb_packages(trixie))], key, origin="Debian", label="Debian")
+    deb.write_repository(
+        root / "debian", [deb.Suite("trixie", distribution.deb_packages(trixie))], key, origin="Debian", label="Debian"
+    )
 
 
 def _rpm_distributions(www: Path, key: Key) -> None:
@@ -197,7 +210,9 @@ def _wheels(www: Path) -> None:
 def main() -> None:
     """Print what there is, for whoever writes a test."""
     built = site(cache_folder())
-    print(json.dumps({"folder": str(built.folder), "keys": {name: key.fingerprint for name, key in built.keys.items()}}, indent=2))
+    print(
+        json.dumps({"folder": str(built.folder), "keys": {name: key.fingerprint for name, key in built.keys.items()}}, indent=2)
+    )
 
 
 if __name__ == "__main__":

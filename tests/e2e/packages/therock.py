@@ -10,7 +10,11 @@ from tests.hostbuilder.releases import release_of
 
 BUILDS = {"7.14.1": "1", "10.0.0": "4", "10.1.0": "5"}
 """Number behind the hyphen, as seen of 10.0.0 (10.0.0-4) and of the 10.1.0 runfile."""
-GFX = {"deb": ("gfx1100", "gfx1151", "gfx1201", "gfx90a", "gfx942"), "el": ("gfx1100", "gfx90a", "gfx942"), "suse": ("gfx90a", "gfx942")}
+GFX = {
+    "deb": ("gfx1100", "gfx1151", "gfx1201", "gfx90a", "gfx942"),
+    "el": ("gfx1100", "gfx90a", "gfx942"),
+    "suse": ("gfx90a", "gfx942"),
+}
 _LINKS = ("bin", "lib", "include", "llvm", "amdgcn", "libexec", "share")
 
 
@@ -29,22 +33,23 @@ def packages(version: str, target: Target) -> tuple[Package, ...]:
     numbers = soname_numbers(row)
     made: list[Package] = []
 
-    def add(name: str, depends: tuple[str, ...], names: str = "", **more: str) -> None:
+    def add(name: str, depends: tuple[str, ...], names: str = "", on_install: str = "", on_remove: str = "") -> None:
         files: dict[str, Content] = tree_files(prefix, names.format(**numbers).split())
         files[f"{prefix}/share/doc/{name}/copyright"] = "MIT\n"
         if name == f"amdrocm-base{two}":
             files[f"{prefix}/.info/version"] = f"{version}\n"
             # update-alternatives links only to what is there, and rpm runs this package's script before the others have files.
             files |= {f"{prefix}/{link}/.base": b"" for link in _LINKS}
-        made.append(Package(name, full, tuple(f"{d} (= {full})" if d.startswith("amdrocm") else d for d in depends), files, **more))
+        exact = tuple(f"{other} (= {full})" if other.startswith("amdrocm") else other for other in depends)
+        made.append(Package(name, full, exact, files, on_install=on_install, on_remove=on_remove))
 
-    on_install, on_remove = _alternatives(prefix, int(row.stamp))
+    link, unlink = _alternatives(prefix, int(row.stamp))
     quadmath = ("libatomic1", "libquadmath0") if target.family != "el" else ("libatomic", "libquadmath")
-    add(f"amdrocm-base{two}", (), "include/rocm_version.h", on_install=on_install, on_remove=on_remove)
+    add(f"amdrocm-base{two}", (), "include/rocm_version.h", on_install=link, on_remove=unlink)
     add(f"amdrocm-llvm{two}", (f"amdrocm-base{two}",), "lib/llvm/bin/clang lib/llvm/bin/clang++ bin/amdclang bin/hipcc")
     add(f"amdrocm-runtime{two}", (f"amdrocm-base{two}", *quadmath),
-        "lib/libamdhip64.so.7 lib/libhiprtc.so.7 lib/libhsa-runtime64.so.1 lib/libamd_comgr.so.3 lib/librocprofiler-register.so.0 "
-        "bin/rocminfo bin/rocm_agent_enumerator")  # fmt: skip
+        "lib/libamdhip64.so.7 lib/libhiprtc.so.7 lib/libhsa-runtime64.so.1 lib/libamd_comgr.so.3 "
+        "lib/librocprofiler-register.so.0 bin/rocminfo bin/rocm_agent_enumerator")  # fmt: skip
     add(f"amdrocm-smi{two}", (f"amdrocm-base{two}",), "bin/amd-smi lib/libamd_smi.so.{amdsmi}")
     add(f"amdrocm-math-common{two}", (f"amdrocm-runtime{two}",),
         "lib/librocblas.so.5 lib/libhipblas.so.3 lib/libhipblaslt.so.1 lib/libMIOpen.so.1 lib/librccl.so.1")  # fmt: skip

@@ -27,9 +27,11 @@ _SDK_GFX = "gfx908 gfx90a gfx942 gfx1030 gfx1100 gfx1151 gfx1201"
 
 
 class _Release(NamedTuple):
+    """`whl`: its indexes by ROCm version, `pythons` the first and last CPython tag."""
+
     torch: str
-    indexes: str
-    cpython: str
+    whl: str
+    pythons: str
     torchvision: str
     torchaudio: str
     triton: str
@@ -75,9 +77,9 @@ _BUNDLED = (
 
 
 class Therock(NamedTuple):
-    """A set of AMD's own wheels: `host` and `path` of its index, versions with their local tags."""
+    """A set of AMD's own wheels: `address` of its index (host and path), versions with their local tags."""
 
-    index: str
+    address: str
     rocm: str
     torch: str
     torchvision: str
@@ -169,7 +171,9 @@ def _sdk(folder: Path, version: str) -> None:
     tag = "py3-none-linux_x86_64"
     core = {f"_rocm_sdk_core/lib/{lib}": shared_object(lib) for lib in ("libamdhip64.so.7", "libhsa-runtime64.so.1")}
     write_wheel(folder, "rocm-sdk-core", version, tag=tag, files=core)
-    libraries = {f"_rocm_sdk_libraries/lib/{lib}": shared_object(lib) for lib in ("librocblas.so.5", "libhipblaslt.so.1", "libMIOpen.so.1")}
+    libraries = {
+        f"_rocm_sdk_libraries/lib/{lib}": shared_object(lib) for lib in ("librocblas.so.5", "libhipblaslt.so.1", "libMIOpen.so.1")
+    }
     write_wheel(folder, "rocm-sdk-libraries", version, tag=tag, requires=(f"rocm-sdk-core=={version}",), files=libraries)
     extras: dict[str, tuple[str, ...]] = {"libraries": (f"rocm-sdk-libraries=={version}",)}
     for gfx in _SDK_GFX.split():
@@ -179,19 +183,21 @@ def _sdk(folder: Path, version: str) -> None:
         extras[f"device-{gfx}"] = (f"{device}=={version}",)
     extras["device-all"] = tuple(lines[0] for extra, lines in extras.items() if extra.startswith("device-"))
     # AMD publishes an sdist that looks at the machine; a wheel with the same extras needs no build here.
-    write_wheel(folder, "rocm", version, requires=(f"rocm-sdk-core=={version}",), extras=extras, files={"rocm_sdk/__init__.py": b""})
+    write_wheel(
+        folder, "rocm", version, requires=(f"rocm-sdk-core=={version}",), extras=extras, files={"rocm_sdk/__init__.py": b""}
+    )
 
 
 def write_official(root: Path) -> None:
     """Every index of download.pytorch.org from rocm6.0 on, in `root`/whl/rocmX.Y/."""
-    indexes = sorted({index for row in _RELEASES for index in row.indexes.split()}, key=key)
+    indexes = sorted({index for row in _RELEASES for index in row.whl.split()}, key=key)
     for index in indexes:
         folder = root / "whl" / f"rocm{index}"
         _pure(folder)
         if index == "7.14":
             _sdk(folder, "7.14.0.post1")
         for row in _RELEASES:
-            if index in row.indexes.split():
+            if index in row.whl.split():
                 _official(folder, row, index)
 
 
@@ -201,38 +207,53 @@ def _official(folder: Path, row: _Release, index: str) -> None:
     triton = "triton-rocm" if key(row.torch) >= (2, 10) else "pytorch-triton-rocm"
     bundled = index != "7.14"
     gfx = row.gfx if bundled else _714
-    requires = (*_TORCH_REQUIRES, f"{triton}=={row.triton}; platform_system == 'Linux' and platform_machine == 'x86_64'")
+    requires: tuple[str, ...] = (
+        *_TORCH_REQUIRES,
+        f"{triton}=={row.triton}; platform_system == 'Linux' and platform_machine == 'x86_64'",
+    )
     if not bundled:
-        requires += ("rocm[libraries,device-all]==7.14.*",)
-    files = _torch_files(f"{row.torch}{local}", _HIP[index], f"{index}.0" if index.count(".") == 1 else index, _BUNDLED if bundled else ())
+        requires = (*requires, "rocm[libraries,device-all]==7.14.*")
+    files = _torch_files(
+        f"{row.torch}{local}", _HIP[index], f"{index}.0" if index.count(".") == 1 else index, _BUNDLED if bundled else ()
+    )
     if bundled:
         files |= _kernels("torch/lib", gfx)
     else:
         files["torch/_rocm_init.py"] = b""
-    for python in _tags(row.cpython):
+    for python in _tags(row.pythons):
         tag = f"{python}-{python}-{platform}"
         write_wheel(folder, "torch", f"{row.torch}{local}", tag=tag, requires=requires, files=files)
-        vision = {"torchvision/__init__.py": b"", "torchvision/version.py": f"__version__ = '{row.torchvision}{local}'\n".encode()}
+        vision = {
+            "torchvision/__init__.py": b"",
+            "torchvision/version.py": f"__version__ = '{row.torchvision}{local}'\n".encode(),
+        }
         needs = ("numpy", "pillow!=8.3.*,>=5.3.0", f"torch=={row.torch}" if key(row.torch) < (2, 14) else f"torch>={row.torch}")
         write_wheel(folder, "torchvision", f"{row.torchvision}{local}", tag=tag, requires=needs, files=vision)
         audio_needs = (f"torch=={row.torch}",) if row.torchaudio == row.torch and key(row.torch) < (2, 11) else ("torch>=2.11",)
-        write_wheel(folder, "torchaudio", f"{row.torchaudio}{local}", tag=tag, requires=audio_needs, files={"torchaudio/__init__.py": b""})
+        write_wheel(
+            folder, "torchaudio", f"{row.torchaudio}{local}", tag=tag, requires=audio_needs, files={"torchaudio/__init__.py": b""}
+        )
         write_wheel(folder, triton, row.triton, tag=tag, files={"triton/__init__.py": b""})
 
 
 def write_therock(root: Path) -> None:
     """AMD's own indexes; `root` holds a folder per host."""
-    for index in {row.index for row in THEROCK}:
+    for index in {row.address for row in THEROCK}:
         _pure(root / index)
     for row in THEROCK:
-        folder = root / row.index
+        folder = root / row.address
         _sdk(folder, row.rocm)
         local = f"+rocm{row.rocm}"
         version = f"{row.torch}{local}"
         requires = (*_TORCH_REQUIRES, f"rocm[libraries]=={row.rocm}", f"triton=={row.triton}")
         files = _torch_files(version, _HIP[row.rocm], row.rocm, ()) | {"torch/_rocm_init.py": b""}
-        extras = {f"device-{gfx}": (f"amd-torch-device-{gfx}=={version}", f"rocm-sdk-device-{gfx}=={row.rocm}") for gfx in _SDK_GFX.split()}
-        vision_extras = {f"device-{gfx}": (f"amd-torchvision-device-{gfx}=={row.torchvision}{local}",) for gfx in _SDK_GFX.split()}
+        extras = {
+            f"device-{gfx}": (f"amd-torch-device-{gfx}=={version}", f"rocm-sdk-device-{gfx}=={row.rocm}")
+            for gfx in _SDK_GFX.split()
+        }
+        vision_extras = {
+            f"device-{gfx}": (f"amd-torchvision-device-{gfx}=={row.torchvision}{local}",) for gfx in _SDK_GFX.split()
+        }
         for gfx in _SDK_GFX.split():
             tag = "py3-none-linux_x86_64"
             write_wheel(folder, f"amd-torch-device-{gfx}", version, tag=tag, files={f"torch/lib/.kpack/torch_{gfx}.kpack": b""})
@@ -241,7 +262,8 @@ def write_therock(root: Path) -> None:
         for python in PYTHONS:
             tag = f"{python}-{python}-linux_x86_64"
             write_wheel(folder, "torch", version, tag=tag, requires=requires, extras=extras, files=files)
-            write_wheel(folder, "torchvision", f"{row.torchvision}{local}", tag=tag, requires=("numpy", "pillow", f"torch=={row.torch}"),
+            needs = ("numpy", "pillow", f"torch=={row.torch}")
+            write_wheel(folder, "torchvision", f"{row.torchvision}{local}", tag=tag, requires=needs,
                         extras=vision_extras, files={"torchvision/__init__.py": b""})  # fmt: skip
             write_wheel(folder, "torchaudio", f"{row.torchaudio}{local}", tag=tag, requires=("torch>=2.11",),
                         files={"torchaudio/__init__.py": b""})  # fmt: skip
