@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from rocmdoctor.diagnosis import Diagnosis, Match
 from rocmdoctor.reports.json_report import document
+from rocmdoctor.reports.printable import inert_json
 from rocmdoctor.results import Result
 
 SCHEMA_VERSION = 1
@@ -27,7 +28,7 @@ def render(diagnosis: Diagnosis) -> str:
         "unknown": _ids(diagnosis.unknown),
         "results": report["results"],
     }
-    return json.dumps(answer, indent=2) + "\n"
+    return inert_json(json.dumps(answer, indent=2)) + "\n"
 
 
 def render_unrecognised() -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from rocmdoctor.fleet import Fleet
 from rocmdoctor.fleet.differences import Difference
 from rocmdoctor.fleet.node_record import VERDICTS, NodeRecord
+from rocmdoctor.reports.printable import inert_json
 
 SCHEMA_VERSION = 1
 
@@ -27,10 +28,10 @@ def render(fleet: Fleet) -> Iterator[str]:
         "expected": [e._asdict() for e in fleet.reference.fields],
         "unreadable": [u._asdict() for u in fleet.unreadable],
     }
-    yield json.dumps(head, indent=1)[:-2] + ',\n "nodes": ['
+    yield inert_json(json.dumps(head, indent=1))[:-2] + ',\n "nodes": ['
     comma = ""
     for record, differences in fleet.nodes():
-        yield f"{comma}\n  {json.dumps(_node(record, differences))}"
+        yield f"{comma}\n  {inert_json(json.dumps(_node(record, differences)))}"
         comma = ","
     yield "\n ]\n}\n"
 

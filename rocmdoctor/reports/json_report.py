@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from rocmdoctor.reports.printable import inert_json
 from rocmdoctor.results import Fix, Report, Result, Status
 
 SCHEMA_VERSION = 1
@@ -12,7 +13,7 @@ SCHEMA_VERSION = 1
 
 def render(report: Report) -> str:
     """One JSON object in ASCII (what a terminal might act upon stays escaped), with a final line end."""
-    return json.dumps(document(report), indent=2) + "\n"
+    return inert_json(json.dumps(document(report), indent=2)) + "\n"
 
 
 def document(report: Report) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from rocmdoctor.reports.printable import inert_json
 from rocmdoctor.results import Report, Status
 
 SCHEMA_VERSION = 1
@@ -16,7 +17,7 @@ SCHEMA_VERSION = 1
 
 def render(report: Report) -> str:
     """One JSON object in ASCII. The same report always gives the same bytes."""
-    return json.dumps(document(report), indent=2) + "\n"
+    return inert_json(json.dumps(document(report), indent=2)) + "\n"
 
 
 def document(report: Report) -> dict[str, Any]:

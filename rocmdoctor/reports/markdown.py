@@ -82,7 +82,7 @@ class _Page:
         yield ""
         yield f"### {LABELS[result.status]}: {code_span(self.safe(result.title))}"
         yield ""
-        body = [printable(line) for line in self.safe(result.detail).splitlines()]
+        body = [printable(self.safe(result.detail))] if result.detail else []
         seen = [Evidence(self.safe(e.source), self.safe(e.value)) for e in result.evidence]
         body += plain.evidence(Result(result.id, result.area, result.status, "", evidence=tuple(seen)))
         yield f"Check {code_span(result.id)}"

@@ -8,14 +8,12 @@ from rocmdoctor.reports.printable import command_line, printable
 from rocmdoctor.reports.text import AFTERWARDS
 from rocmdoctor.results import Fix, Result
 
-MOST = 20
-"""Lines of one piece of evidence."""
-
 
 def lines(result: Result) -> Iterator[str]:
     """Title, detail, evidence, remedies and links of `result`; each line is printable."""
     yield printable(result.title)
-    yield from (printable(line) for line in result.detail.splitlines())
+    if result.detail:
+        yield printable(result.detail)
     yield from evidence(result)
     for fix in result.fixes:
         yield from remedy(fix)
@@ -23,12 +21,9 @@ def lines(result: Result) -> Iterator[str]:
 
 
 def evidence(result: Result) -> Iterator[str]:
+    """One line for each piece: a line end in it is an escape."""
     for item in result.evidence:
-        first, *more = item.value.splitlines() or [""]
-        yield printable(f"- {item.source}: {first}")
-        yield from (f"  {printable(line)}" for line in more[: MOST - 1])
-        if len(more) >= MOST:
-            yield f"  and {len(more) - MOST + 1} more lines"
+        yield printable(f"- {item.source}: {item.value.strip()}")
 
 
 def remedy(fix: Fix) -> Iterator[str]:

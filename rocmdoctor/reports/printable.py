@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 
@@ -12,6 +13,8 @@ LONGEST_WORD = 160
 
 STYLES = {"fail": "1;31", "warn": "1;33", "error": "1;35", "pass": "32", "command": "36", "faint": "2", "strong": "1"}
 """SGR parameters (ECMA-48): a whole colour library costs more start-up time than the report."""
+
+_MARKED_COMMAND = re.compile(r"##(?=\w{0,20}\[)")
 
 SHELL_WORDS = frozenset({"cd", "export", "unset", "source", "sudo"})
 """Words that sudo cannot run (built into the shell), or that need no second sudo."""
@@ -25,9 +28,23 @@ def printable(text: str, limit: int = LIMIT) -> str:
     """
     if len(text) > limit:
         text = text[:limit] + "..."
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else " " if c in "\t\xa0" else _escape(c) for c in text)
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else " " if c in "\t\xa0" else _escape(c) for c in text)
+    return inert(text)
+
+
+def inert(line: str) -> str:
+    """One line in which no CI server finds a command: "::name::" at its beginning (GitHub), "##[", "##vso[", "##teamcity["
+    anywhere in it (GitHub, Azure, TeamCity). The sign that makes it one becomes its escape."""
+    if "##" in line:
+        line = _MARKED_COMMAND.sub(r"#\\x23", line)
+    bare = line.lstrip()
+    return f"{line[: len(line) - len(bare)]}\\x3a{bare[1:]}" if bare.startswith("::") and bare[2:3].isalpha() else line
+
+
+def inert_json(document: str) -> str:
+    """A JSON text that means the same and holds no command of a CI server: "#" occurs in strings only, where \\u0023 is one."""
+    return document.replace("##", "#\\u0023")
 
 
 def _escape(char: str) -> str:
@@ -64,11 +81,12 @@ def _words(argv: Sequence[str], sudo: bool) -> list[str]:
 
 
 def _quote(word: str) -> str:
-    """shlex.quote, and $'\\x1b' for what a terminal would act upon: bash and zsh read it back."""
+    """shlex.quote, and $'\\x1b' for what a terminal or a CI server would act upon: bash and zsh read it back."""
     word = word[:LIMIT]
-    if word.isprintable():
+    if word.isprintable() and inert(word) == word:
         return shlex.quote(word)
-    return "$'" + "".join(f"\\{c}" if c in "\\'" else c if c.isprintable() else _escape(c) for c in word) + "'"
+    quoted = "".join(f"\\{c}" if c in "\\'" else c if c.isprintable() else _escape(c) for c in word)
+    return "$'" + quoted.replace("##", "#\\x23") + "'"
 
 
 def wrap(text: str, width: int, indent: str = "", first: str | None = None) -> list[str]:
@@ -78,7 +96,7 @@ def wrap(text: str, width: int, indent: str = "", first: str | None = None) -> l
     """
     import textwrap
 
-    return textwrap.wrap(
+    lines = textwrap.wrap(
         text,
         max(width, len(indent) + 20),
         initial_indent=indent if first is None else first,
@@ -86,6 +104,7 @@ def wrap(text: str, width: int, indent: str = "", first: str | None = None) -> l
         break_on_hyphens=False,
         break_long_words=max(map(len, text.split(" "))) > LONGEST_WORD,
     )
+    return [inert(line) for line in lines] if "::" in text or "##" in text else lines
 
 
 def style(text: str, name: str, color: bool) -> str:

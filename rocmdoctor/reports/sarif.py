@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rocmdoctor.fingerprint import fingerprint
 from rocmdoctor.reports import plain
 from rocmdoctor.reports.fences import code_span, fence
-from rocmdoctor.reports.printable import command_line, printable
+from rocmdoctor.reports.printable import command_line, inert_json, printable
 from rocmdoctor.results import UNKNOWN, Evidence, Fix, Report, Result, Status
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def render(report: Report, checks: Sequence[Check] = ()) -> str:
             **{status.value: report.count(status) for status in Status},
         },
     }
-    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [_clean(run)]}, indent=2) + "\n"
+    return inert_json(json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [_clean(run)]}, indent=2)) + "\n"
 
 
 # rules -----------------------------------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ def _message(result: Result) -> str:
 
 def _location(evidence: Evidence) -> dict[str, Any]:
     """A path of the host is an artifact; any other source (a command, a variable) is a logical location."""
-    place: dict[str, Any] = {"message": _text("\n".join(printable(line) for line in evidence.value.splitlines()[: plain.MOST]))}
+    place: dict[str, Any] = {"message": _text(printable(evidence.value.strip()))}
     address = _address(evidence.source)
     if address is None:
         return {**place, "logicalLocations": [_logical(evidence.source)]}
@@ -146,7 +146,7 @@ def _markdown(result: Result) -> Iterator[str]:
     """The finding with all that came from the host inside of code, where no markup acts."""
     yield code_span(result.title)
     yield ""
-    body = [*(printable(line) for line in result.detail.splitlines()), *plain.evidence(result)]
+    body = [*([printable(result.detail)] if result.detail else []), *plain.evidence(result)]
     if body:
         yield from fence(body, "text")
     for fix in result.fixes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from rocmdoctor.reports.printable import inert_json
 from rocmdoctor.stack import Stack
 
 SCHEMA_VERSION = 1
@@ -29,4 +30,4 @@ def render(stack: Stack) -> str:
             for layer in stack.layers
         ],
     }
-    return json.dumps(document, indent=2) + "\n"
+    return inert_json(json.dumps(document, indent=2)) + "\n"

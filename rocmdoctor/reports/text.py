@@ -10,7 +10,7 @@ from rocmdoctor.results import UNKNOWN, Evidence, Fix, Report, Result, Status
 
 MIN_WIDTH = 40
 EVIDENCE = 4
-"""Pieces of evidence of a failure, and lines of each, without -v."""
+"""Pieces of evidence of a failure without -v."""
 REASONS = 2
 """Reasons for unknown facts that the line of skipped checks names."""
 MARGIN = " " * 6
@@ -125,8 +125,7 @@ class _Page:
         lines = wrap(f"{printable(result.title)} [{printable(result.id)}]", self.width, MARGIN, f"{label:<6}")
         yield style(lines[0][: len(label)], result.status.value, self.color) + style(lines[0][len(label) :], "strong", self.color)
         yield from (style(line, "strong", self.color) for line in lines[1:])
-        for paragraph in result.detail.splitlines():
-            yield from wrap(printable(paragraph), self.width, MARGIN)
+        yield from wrap(printable(result.detail), self.width, MARGIN)
         if result.status is Status.FAIL or self.verbose:
             yield from self.evidence(result.evidence)
         yield from self.fixes(result.fixes, result.status is Status.FAIL or self.verbose)
@@ -135,14 +134,12 @@ class _Page:
                 yield f"{MARGIN}See {printable(link)}"
 
     def evidence(self, seen: Sequence[Evidence]) -> Iterator[str]:
-        """One line of the report for each line of evidence; without -v the first few."""
+        """One item of the report for each piece of evidence; without -v the first few. A line end in it came from the host, and
+        is an escape: what it begins may look like a line of ours, or like a command to a CI server."""
         most = len(seen) if self.verbose else EVIDENCE
         for item in seen[:most]:
-            values = item.value.splitlines() or [""]
-            rows = [f"{item.source}: {values[0]}", *values[1:]]
-            for i, row in enumerate(rows if self.verbose else rows[:EVIDENCE]):
-                text = printable(row, LIMIT if self.verbose else 240)
-                yield from wrap(text, self.width, MARGIN + "  ", MARGIN + ("  " if i else "- "))
+            text = printable(f"{item.source}: {item.value.strip()}", LIMIT if self.verbose else 240)
+            yield from wrap(text, self.width, MARGIN + "  ", MARGIN + "- ")
         if len(seen) > most:
             yield f"{MARGIN}  and {len(seen) - most} more (-v)"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from rocmdoctor.reports.printable import inert_json
 from rocmdoctor.topology import Topology
 
 SCHEMA_VERSION = 1
@@ -37,4 +38,4 @@ def render(topology: Topology) -> str:
         "xgmi_hives": [list(hive) for hive in topology.hives],
         "note": topology.note or None,
     }
-    return json.dumps(document, indent=2) + "\n"
+    return inert_json(json.dumps(document, indent=2)) + "\n"

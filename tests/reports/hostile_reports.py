@@ -7,6 +7,18 @@ from hypothesis import strategies as st
 from rocmdoctor.results import Evidence, Fix, Report, Result, Status
 from tests.reports.sample_reports import gpu, host
 
+CI_COMMANDS = (
+    "x\n::add-mask::FAIL\n##[group]y",
+    "::error file=a,line=1::forged",
+    " \t::stop-commands::x",
+    "word " * 30 + "::set-output name=a::b",
+    "a" * 200 + "::warning::b",
+    "###[endgroup]##vso[task.complete result=Succeeded]",
+    "##teamcity[buildStatus status='SUCCESS']",
+)
+"""Lines that make the runner of a CI server do something: GitHub's (actions/runner, ActionCommand.cs, which trims the line, and
+finds "##[" anywhere in it), Azure's and TeamCity's."""
+
 NASTY = (
     "",
     " ",
@@ -29,6 +41,7 @@ NASTY = (
     "x" * 5000,
     "- item\n# heading\n> quote\n    code\n***",
     "<img src=x onerror=alert(1)> &lt; &#64;",
+    *CI_COMMANDS,
 )
 TEXTS = st.sampled_from(NASTY) | st.text(st.characters(), max_size=40)
 IDS = st.from_regex(r"[a-z][a-z_]{0,6}(\.[a-z][a-z_]{0,6})?\.[a-z][a-z-]{0,6}", fullmatch=True)
