@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rocmdoctor.fleet.inputs import MAX_LINE, Input
@@ -31,6 +32,7 @@ class Reader:
         from rocmdoctor.matrix import load_matrix
 
         self._matrix: Matrix = load_matrix(matrix)
+        _remember(self._matrix)
         self._details = details
         self._checks = engine.all_checks() + engine.plugin_checks()[0]
 
@@ -78,6 +80,20 @@ class Reader:
             if isinstance(document.get("report"), dict):
                 document = document["report"]
         return from_report(name, given.source, document)
+
+
+REMEMBERED = (
+    "apt_suite", "base_os", "driver", "driver_for", "gpu", "index_url", "kernel", "os", "pci_gpu", "recipe", "release", "resolve",
+    "rocm_of_repository", "torch_gfx", "torch_release",
+)  # fmt: skip
+"""Questions to the matrix whose answers cannot be changed. The nodes of a fleet ask the same ones again and again: without this
+they take a sixth of the time."""
+
+
+def _remember(matrix: Matrix) -> None:
+    """Let `matrix` keep its answers, in bounds: what nodes ask may come from strangers."""
+    for name in REMEMBERED:
+        setattr(matrix, name, lru_cache(maxsize=1024)(getattr(matrix, name)))
 
 
 def _is_archive(path: str) -> bool:

@@ -83,6 +83,10 @@ class _Gzip:
 
     def read(self, size: int) -> bytes:
         """Exactly `size` bytes."""
+        data = self._ahead[self._at : self._at + size]
+        if len(data) == size:
+            self._at += size
+            return data
         parts: list[bytes] = []
         while size > 0:
             data = self._more(min(size, _CHUNK))
@@ -94,6 +98,8 @@ class _Gzip:
 
     def block(self) -> bytes:
         """The next block; b"" at the end."""
+        if len(self._ahead) - self._at >= _BLOCK:
+            return self.read(_BLOCK)
         first = self._more(_BLOCK)
         return first + self.read(_BLOCK - len(first)) if first else b""
 
@@ -166,8 +172,7 @@ def _members(stream: _Gzip) -> dict[str, bytes | None]:
                 raise HostError(f"{name!r} in the snapshot archive is larger than {MAX_FILE >> 20} MiB")
             if name in members:
                 raise HostError(f"the snapshot archive has {name!r} twice")
-            members[name] = stream.read(stored)
-            stream.skip(-stored % _BLOCK)
+            members[name] = stream.read(stored + -stored % _BLOCK)[:stored]
         else:
             what = "a link" if kind in "12" else "a device or FIFO" if kind in "346" else "of an unknown type"
             raise HostError(f"{name!r} in the snapshot archive is {what}; a snapshot holds regular files only")
