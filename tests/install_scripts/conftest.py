@@ -36,7 +36,7 @@ def scripts() -> Path:
 
 @pytest.fixture
 def stand_in(tmp_path: Path) -> Callable[[str], dict[str, str]]:
-    """The environment in which `rocmdoctor` does what STAND_INS says; its arguments are in tmp_path/asked. "missing": there is none."""
+    """The environment in which `rocmdoctor` does what STAND_INS says ("missing": there is none); tmp_path/asked has its arguments."""
 
     def make(kind: str) -> dict[str, str]:
         folder = tmp_path / "stand-in"
@@ -96,7 +96,9 @@ def debian(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
         if not folder.exists():
             downloads = root / f"{packages[0]}-downloads"
             downloads.mkdir()
-            done = subprocess.run(["apt-get", "download", "-q", *packages], cwd=downloads, capture_output=True, text=True, timeout=120)
+            done = subprocess.run(
+                ["apt-get", "download", "-q", *packages], cwd=downloads, capture_output=True, text=True, timeout=120
+            )
             if done.returncode:
                 pytest.skip(f"{packages[0]}: not installed, and apt-get cannot fetch it: {done.stderr.strip()[-200:]}")
             for package in downloads.glob("*.deb"):

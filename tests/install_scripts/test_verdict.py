@@ -90,6 +90,8 @@ def test_real_rocmdoctor(scripts: Path, run: Run, doctor: Callable[[HostBuilder]
         assert done.returncode == nagios and done.stdout.startswith("ROCM ") and "|" in done.stdout
 
 
+NHC = 'die() { shift; echo "DIED $*"; }; log() { echo "LOG $*"; }'
+
 # NHC -------------------------------------------------------------------------------------------------------------
 
 
@@ -97,7 +99,7 @@ def test_real_rocmdoctor(scripts: Path, run: Run, doctor: Callable[[HostBuilder]
 @pytest.mark.parametrize("unknown_ok", ["1", "0"])
 def test_nhc(scripts: Path, stand_in: Environment, run: Run, kind: str, unknown_ok: str) -> None:
     """NHC's own functions `die` and `log` are stand-ins: no distribution at hand packages NHC."""
-    program = f'die() {{ shift; echo "DIED $*"; }}; log() {{ echo "LOG $*"; }}; . {scripts}/nhc/rocm.nhc; check_rocm --only gpu_present'
+    program = f"{NHC}; . {scripts}/nhc/rocm.nhc; check_rocm --only gpu_present"
     done = run(shutil.which("bash") or "bash", "-c", program, env={**stand_in(kind), "ROCM_UNKNOWN_OK": unknown_ok})
     fails = NPD[kind] == 1 or (NPD[kind] == 2 and unknown_ok == "0")
     assert done.returncode == fails
@@ -106,7 +108,7 @@ def test_nhc(scripts: Path, stand_in: Environment, run: Run, kind: str, unknown_
 
 
 def test_nhc_without_rocm_verdict(scripts: Path, run: Run) -> None:
-    program = f'die() {{ shift; echo "DIED $*"; }}; log() {{ echo "LOG $*"; }}; . {scripts}/nhc/rocm.nhc; check_rocm'
+    program = f"{NHC}; . {scripts}/nhc/rocm.nhc; check_rocm"
     done = run("bash", "-c", program, env={"PATH": "/usr/bin:/bin", "ROCM_VERDICT": "/nonexistent/rocm-verdict"})
     assert (done.returncode, done.stdout) == (0, "LOG check_rocm:  unknown: /nonexistent/rocm-verdict does not run\n")
 
