@@ -193,7 +193,13 @@ def loaded(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             "Some distributions replace a kernel in place. What was not loaded before the update cannot be loaded until the next "
             "boot.",
             (Evidence("/lib/modules", ", ".join(others[:4])), Evidence("uname -r", release)),
-            (Fix("Reboot into the installed kernel", (("systemctl", "reboot"),), needs=("root", "reboot")),),
+            (
+                Fix("Reboot into the installed kernel", (("systemctl", "reboot"),), needs=("root", "reboot")),
+                Fix(
+                    "If it is this kernel that boots again, install its modules (its modules or modules-extra package)",
+                    needs=("root", "network"),
+                ),
+            ),
         )
     else:
         yield Finding(
