@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from rocmdoctor.checks import remedies
+from rocmdoctor.checks.binding import nvidia_here
 from rocmdoctor.checks.loader_errors import cause_and_remedy
 from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.engine import NotApplicable, check
@@ -21,8 +22,8 @@ def _where_set(facts: Facts, variable: str) -> tuple[str, tuple[Evidence, ...]]:
     return (f" (set in {', '.join(s.place for s in lines)})" if lines else ""), tuple(Evidence(s.place, s.text) for s in lines)
 
 
-def _unset(variable: str, title: str) -> Fix:
-    return Fix(title, (("env", "-u", variable, "rocminfo"),), needs=("relogin",), verify=recheck("hsa_override.*", "rocminfo.*"))
+def _unset(facts: Facts, variable: str, title: str) -> Fix:
+    return remedies.unset(facts, variable, title, "hsa_override.*", "rocminfo.*")
 
 
 @check(
@@ -44,12 +45,7 @@ def override_valid(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 f"{name} is set to the empty string, which hides every GPU",
                 "Many releases read the empty value as gfx000. An unset variable is fine, an empty one is not.",
                 (Evidence("environment", f'{name}=""'), *lines),
-                (
-                    _unset(
-                        name,
-                        f"Unset {name}{where}: remove the line (in a compose file or manifest as well), do not leave it empty",
-                    ),
-                ),
+                (_unset(facts, name, f"Unset {name}{where}, do not leave it empty"),),
             )
         elif not override.valid:
             hint = _right_value(facts, matrix)
@@ -58,7 +54,7 @@ def override_valid(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 f"{name}={override.value} is not a version: it must read major.minor.stepping",
                 "The run time does not understand it and starts with no GPU at all." + (f" {hint}" if hint else ""),
                 (Evidence("environment", f"{name}={override.value}"), *lines),
-                (_unset(name, f"Remove {name}{where}, or write it in the form that it must have. {hint}".rstrip()),),
+                (_unset(facts, name, f"Unset {name}{where}, or write it in the form that it must have"),),
             )
 
 
@@ -135,13 +131,13 @@ def _judge_override(
         else ()
     )
     if rule.verdict in ("harmful", "wrong"):
-        unset = _unset(override.variable, f"Unset {override.variable}{where}")
+        unset = _unset(facts, override.variable, f"Unset {override.variable}{where}")
         # Another GPU lives by this value: then the one that it harms is to be left out of it, and the machine is not broken.
         kept = needed and one_for_all
         yield Finding(
             Status.WARN if kept else Status.FAIL,
             f"{setting} makes the {gpu.label} ({gpu.gfx}) look like {override.gfx}",
-            rule.reason
+            remedies.sentence(rule.reason)
             + (" One global value hits every GPU of this machine." if one_for_all else "")
             + (" Another GPU here needs it." if kept else ""),
             evidence,
@@ -154,23 +150,26 @@ def _judge_override(
                 f"{setting} is a left-over: the GPU is {gpu.gfx} anyway",
                 "It changes nothing today and will mislead after the next GPU or ROCm.",
                 evidence,
-                (_unset(override.variable, f"Remove {override.variable}{where}"),),
+                (_unset(facts, override.variable, f"Unset {override.variable}{where}"),),
             )
     elif native:
         yield Finding(
             Status.WARN,
             f"{setting} is not needed: the installed build has code for {gpu.gfx}",
-            f"The {gpu.label} runs as {override.gfx} because of it. {rule.reason}",
+            f"The {gpu.label} runs as {override.gfx} because of it. {remedies.sentence(rule.reason)}",
             evidence,
-            (_unset(override.variable, f"Unset {override.variable}{where} and use the native target"), *per_gpu),
+            (_unset(facts, override.variable, f"Unset {override.variable}{where}: the native target is used then"), *per_gpu),
         )
     elif rule.verdict == "risky":
         yield Finding(
             Status.WARN,
             f"{setting} is a risk on the {gpu.label} ({gpu.gfx})",
-            rule.reason,
+            remedies.sentence(rule.reason),
             evidence,
-            (_unset(override.variable, f"Remove {override.variable}{where} and use a build that has {gpu.gfx}"), *per_gpu),
+            (
+                _unset(facts, override.variable, f"Unset {override.variable}{where}: a build that has {gpu.gfx} needs none"),
+                *per_gpu,
+            ),
         )
 
 
@@ -225,25 +224,36 @@ def gpus_left(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     total = len(known(lambda: facts.kfd.gpus, ())) or len(facts.gpus)
     left = visibility.visible(total)
     evidence = tuple(Evidence("environment", f'{m.variable}="{m.value}"') for m in visibility.masks)
-    if left.count == 0 and left.hidden_by:
+    # CUDA_VISIBLE_DEVICES speaks of the NVIDIA GPUs where there are any. HIP listens to it all the same, unless it has its own.
+    foreign = nvidia_here(facts)
+    if left.count == 0 and left.hidden_by == "CUDA_VISIBLE_DEVICES" and foreign:
+        yield Finding(
+            Status.WARN,
+            f"CUDA_VISIBLE_DEVICES, meant for the NVIDIA GPU, hides {remedies.count(total, 'AMD GPU')} from HIP as well",
+            "HIP reads CUDA_VISIBLE_DEVICES where HIP_VISIBLE_DEVICES is not set, and counts AMD GPUs by it.",
+            evidence,
+            (Fix("Set HIP_VISIBLE_DEVICES for programs that use the AMD GPU: it goes before CUDA_VISIBLE_DEVICES"),),
+        )
+    elif left.count == 0 and left.hidden_by:
         yield Finding(
             Status.FAIL,
-            f"{left.hidden_by} leaves none of the {total} GPU(s) visible",
+            f"{left.hidden_by} leaves none of the {remedies.count(total, 'GPU')} visible",
             "Driver and run time are fine; the variable hides every GPU from the programs of this session.",
             evidence,
             (
-                Fix(
+                remedies.unset(
+                    facts,
+                    left.hidden_by,
                     f"Unset {left.hidden_by}, or give it an index from 0 on, counted in what the earlier variables leave",
-                    (("env", "-u", left.hidden_by, "rocminfo"),),
-                    verify=recheck("visibility_env.*"),
+                    "visibility_env.*",
                 ),
             ),
         )
-    elif left.cut and left.count < total:
+    elif left.cut and left.count < total and not (foreign and left.cut[0][0] == "CUDA_VISIBLE_DEVICES"):
         variable, token = left.cut[0]
         yield Finding(
             Status.WARN,
-            f"{variable} names {token!r}, which is no GPU here: {left.count} of {total} GPU(s) are visible",
+            f"{variable} names {token!r}, which is no GPU here: {left.count} of {remedies.count(total, 'GPU')} visible",
             "From the first entry that does not exist on, the rest of the list is ignored.",
             evidence,
             (Fix(f"Correct {variable}: indexes start at 0 and count what the earlier variables leave"),),
@@ -310,13 +320,29 @@ def symbols(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         else cause,
         tuple(evidence),
         (
-            Fix(
-                "Install AMD's libdrm packages from the amdgpu repository of the same release",
-                remedies.install(facts, "libdrm-amdgpu-amdgpu1", "libdrm2-amdgpu"),
-                needs=("root", "network"),
-                verify=recheck("ld_path.*", "rocminfo.*"),
-            )
+            _amd_libdrm(facts, matrix)
             if drm
             else remedy,
         ),
+    )
+
+
+def _amd_libdrm(facts: Facts, matrix: Matrix) -> Fix:
+    """AMD's libdrm packages lie in the driver's repository, which a host with the kernel's own driver often has not."""
+    there = any(s.product == "amdgpu" for s in known(lambda: facts.repos.amd, ()))
+    os = facts.os
+    base = matrix.base_os(os.id, os.version_id, os.id_like, os.ubuntu_codename, os.codename)
+    recipe = matrix.recipe(facts.rocm_version or "", base.id, base.version) if base and facts.rocm_version else None
+    source = recipe.driver_repo if recipe and not there else None
+    update = (("apt-get", "update"),) if remedies.manager(facts) == "apt" else ()
+    return Fix(
+        "Install AMD's libdrm packages from the amdgpu repository of the same release"
+        + (f", which is added as {source.path} (no driver comes with it)" if source else "")
+        + ("" if there or source else "; add that repository first, as AMD's pages of the release say"),
+        (
+            *((remedies.write(source.path, *source.text.splitlines()), *update) if source else ()),
+            *(remedies.install(facts, "libdrm-amdgpu-amdgpu1", "libdrm2-amdgpu") if there or source else ()),
+        ),
+        needs=("root", "network"),
+        verify=recheck("ld_path.*", "rocminfo.*"),
     )

@@ -5,12 +5,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from rocmdoctor import versions
 from rocmdoctor.checks import remedies
 from rocmdoctor.facts import Facts, known
 from rocmdoctor.facts.gpus import Gpu
 from rocmdoctor.matrix import Matrix
 from rocmdoctor.matrix.distributions import OsBase
 from rocmdoctor.results import Fix
+
+if TYPE_CHECKING:
+    from rocmdoctor.matrix.wheel_choice import WheelChoice
 
 
 def base_of(facts: Facts, matrix: Matrix) -> OsBase | None:
@@ -65,6 +71,23 @@ def system_name(facts: Facts, matrix: Matrix) -> str:
     return f"{matrix.distributions[base.id].name} {base.version}" if base else known(lambda: facts.os.name, "this distribution")
 
 
+def wheels(
+    facts: Facts, matrix: Matrix, gfx: str, python: str | None = None, *, any_driver: bool = False
+) -> tuple[WheelChoice, ...]:
+    """ROCm wheels of PyTorch that have `gfx` and run on this system: its driver and its glibc carry them."""
+    driver = None if any_driver else known(lambda: facts.driver_release, None)
+    choices = matrix.wheels_for(gfx=gfx, python=python, driver=driver)
+    return tuple(c for c in choices if not _old_glibc(facts, matrix, c.torch))
+
+
+def _old_glibc(facts: Facts, matrix: Matrix, torch: str) -> bool:
+    """The wheels of this torch want a newer glibc than the distribution has (manylinux_2_28); False when that is unknown."""
+    base = base_of(facts, matrix)
+    glibc = matrix.glibc(base.id, base.version) if base else None
+    since = matrix.wheel_rules.manylinux_2_28_from
+    return glibc is not None and versions.key(glibc) < (2, 28) and versions.key(torch.partition("+")[0]) >= versions.key(since)
+
+
 def install(facts: Facts, matrix: Matrix, title: str, *ids: str, prefer: str | None = None) -> Fix:
     """Let `rocmdoctor install` do it, with the release that fits ("..., {rocm}" in the title is that); without one, what would
     have to change, and no command. `prefer`: that release if it fits. `ids`: the checks that show whether it worked."""
@@ -82,7 +105,8 @@ def install(facts: Facts, matrix: Matrix, title: str, *ids: str, prefer: str | N
 
 def nothing_fits(facts: Facts, matrix: Matrix) -> Fix:
     """What would have to change where no release fits."""
-    here, gpus = system_name(facts, matrix), " and ".join(sorted({g.gfx or "" for g in that_count(facts)}))
+    gpus_here = that_count(facts)
+    here, gpus = system_name(facts, matrix), " and ".join(sorted({g.gfx or "" for g in gpus_here}))
     what = f"{gpus} on {here}" if gpus else here
     other = elsewhere(facts, matrix)
     if other is None:
@@ -90,7 +114,8 @@ def nothing_fits(facts: Facts, matrix: Matrix) -> Fix:
             f"No ROCm release is on AMD's list for {what}: community builds may serve it, or use the GPU through Vulkan (OpenCL)"
         )
     rocm, system = other
+    bring = all(wheels(facts, matrix, g.gfx or "") for g in gpus_here)
     return Fix(
-        f"No ROCm release is on AMD's list for {what}; ROCm {rocm} is for {system}: use that system or a container of it, or "
-        "PyTorch wheels, which bring their own ROCm"
+        f"No ROCm release is on AMD's list for {what}; ROCm {rocm} is for {system}: use that system or a container of it"
+        + (", or PyTorch wheels, which bring their own ROCm" if bring else "")
     )

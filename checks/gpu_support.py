@@ -102,7 +102,7 @@ def _ways(facts: Facts, matrix: Matrix, gpu: Gpu, built: frozenset[str] | None) 
     rocm = fitting.newest(facts, matrix)
     if rocm:
         yield fitting.install(facts, matrix, f"Install a release that lists {gfx} for this system: {{rocm}}", "gpu_support.*")
-    wheels = matrix.wheels_for(gfx=gfx, driver=known(lambda: facts.driver_release, None)) if not rocm else ()
+    wheels = fitting.wheels(facts, matrix, gfx) if not rocm else ()
     if wheels:
         best = wheels[0]
         yield Fix(

@@ -74,6 +74,38 @@ def _special(path: str) -> bool:
     return not path.replace("/", "").replace(".", "").replace("-", "").replace("_", "").isalnum()
 
 
+def comment_out(path: str, pattern: str) -> tuple[str, ...]:
+    """Put a # before the lines of a file that match an extended regular expression of ours."""
+    return ("sed", "-i", "-E", f"/{pattern}/s/^/# /", path)
+
+
+def unset(facts: Facts, variable: str, title: str, *ids: str) -> Fix:
+    """Unset a variable: in this session, and in the start-up files that set it. Without such a file it is for the reader to find
+    what sets it (a compose file, a service, a manifest), and the command helps this session alone."""
+    files = tuple(dict.fromkeys(s.file for s in known(lambda: facts.environment.set_in(variable), ()) if s.file.startswith("/")))
+    root = any(not path.startswith(("/home/", "/root/")) for path in files)
+    return Fix(
+        title + ("" if files else "; also where it is set (a service, compose file, module or profile)"),
+        (*(comment_out(path, rf"^\s*(export\s+|setenv\s+)?{variable}\b") for path in files), ("unset", variable)),
+        needs=(*(("root",) if root else ()), *(("relogin",) if files else ())),
+        verify=recheck(*ids),
+    )
+
+
+def sentence(text: str) -> str:
+    """A reason of the matrix as a sentence: it begins with a capital where it begins with a plain word, and has its full stop."""
+    text = text.strip()
+    first = text.partition(" ")[0]
+    if first.isalpha() and first.islower() and first not in ("amdgpu", "rocminfo", "torch", "libtorch", "gcc", "apt", "dpkg"):
+        text = text[0].upper() + text[1:]
+    return text if text.endswith((".", "!", "?")) or not text else f"{text}."
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """ "1 package", "2 packages"."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
 def headers(facts: Facts) -> tuple[str, ...]:
     """Packages with the headers of the running kernel, as AMD's install prerequisites name them."""
     release = facts.kernel.release

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from rocmdoctor import versions
-from rocmdoctor.checks import remedies
+from rocmdoctor.checks import fitting, remedies
 from rocmdoctor.checks.binding import nvidia_here
 from rocmdoctor.checks.environment import acts_as, in_sight, override_fix
 from rocmdoctor.checks.installed import real_installs
@@ -17,6 +18,9 @@ from rocmdoctor.facts.gpus import Gpu
 from rocmdoctor.facts.pythons import PythonEnv, Torch
 from rocmdoctor.matrix import Matrix, Verdict
 from rocmdoctor.results import Evidence, Finding, Fix, Status
+
+if TYPE_CHECKING:
+    from rocmdoctor.matrix.wheel_choice import WheelChoice
 
 
 def rocm_torch(facts: Facts) -> tuple[PythonEnv, Torch]:
@@ -43,28 +47,14 @@ def wheel_fix(facts: Facts, matrix: Matrix, env: PythonEnv, title: str) -> tuple
             return ()
         return (Fix(f"{title}, from the index of the ROCm release that the image is for"),)
     python = versions.major_minor(env.version)
-    choices = matrix.wheels_for(gfx=gfx, python=python, driver=known(lambda: facts.driver_release, None))
+    choices = fitting.wheels(facts, matrix, gfx, python)
     if not choices:
-        choices = matrix.wheels_for(gfx=gfx)
+        choices = fitting.wheels(facts, matrix, gfx) or fitting.wheels(facts, matrix, gfx, any_driver=True)
         if not choices:
             return (
                 Fix(f"No official ROCm wheel has code for {gfx}; AMD's per-GPU indexes (TheRock) may: see the documentation"),
             )
-        best = choices[0]
-        newest = (
-            f"Python {python} has no ROCm wheel for {gfx}: create an environment with a newer Python, then install torch "
-            f"{best.torch} from {best.index_url}"
-        )
-        return (
-            Fix(
-                newest,
-                (
-                    ("python3", "-m", "venv", "rocm-venv"),
-                    ("rocm-venv/bin/pip", "install", "--index-url", best.index_url, *best.requirements),
-                ),
-                needs=("network",),
-            ),
-        )
+        return (_newer_python(facts, matrix, choices[0], gfx, python),)
     best = choices[0]
     return (
         Fix(
@@ -76,6 +66,26 @@ def wheel_fix(facts: Facts, matrix: Matrix, env: PythonEnv, title: str) -> tuple
             needs=("network",),
             verify=recheck("torch_build.*", "torch_arch.*"),
         ),
+    )
+
+
+def _newer_python(facts: Facts, matrix: Matrix, best: WheelChoice, gfx: str, python: str) -> Fix:
+    """An environment of a Python that has the wheel: the newest that fits of those that PyTorch builds for."""
+    right = (f"3.{minor}" for minor in range(13, 8, -1))
+    other = next((p for p in right if best in fitting.wheels(facts, matrix, gfx, p, any_driver=True)), None)
+    driver = known(lambda: facts.driver_release, None)
+    carried = not driver or best in fitting.wheels(facts, matrix, gfx)
+    if other is None:
+        return Fix(f"No ROCm wheel for {gfx} fits this host")
+    return Fix(
+        (f"Python {python} has no ROCm wheel for {gfx}: make" if other != python else "Make")
+        + f" an environment with Python {other} (to be installed first where it is missing), and put torch {best.torch} from "
+        f"{best.index_url} into it" + ("" if carried else f"; it wants a newer driver than {driver}"),
+        (
+            (f"python{other}", "-m", "venv", "rocm-venv"),
+            ("rocm-venv/bin/pip", "install", "--index-url", best.index_url, *best.requirements),
+        ),
+        needs=("network",),
     )
 
 
@@ -153,6 +163,8 @@ def arch(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         if discrete and gpu.klass == "apu":
             continue  # the processor's own graphics beside a card
         targets = torch.library_gfx or compiled or frozenset()
+        if gpu.gfx in targets and compiled:
+            targets = compiled  # rocBLAS has it, and libtorch is what lacks it
         yield Finding(
             Status.WARN if served else Status.FAIL,
             f"torch {torch.version} has no code for the {gpu.label} ({gpu.gfx})",
@@ -229,7 +241,7 @@ def driver_window(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             yield Finding(
                 Status.FAIL if far else Status.WARN,
                 f"{what} is outside the window of the driver {driver}",
-                answer.reason
+                remedies.sentence(answer.reason)
                 + " AMD does not test the pair; a user space much newer than the driver can crash at the first kernel "
                 "although is_available() is true.",
                 (
@@ -238,12 +250,18 @@ def driver_window(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 ),
                 (
                     Fix(
-                        f"Install the driver of ROCm {version} ({matrix.driver_for(version) or 'see the table of AMD'}), "
-                        "or a ROCm within the driver's window",
+                        f"Install the driver of ROCm {version}{_driver_number(matrix, version)}, or a ROCm within the driver's "
+                        "window" + (f" (up to {newest})" if newest else ""),
                         needs=("root", "network", "reboot"),
                     ),
                 ),
             )
+
+
+def _driver_number(matrix: Matrix, rocm: str) -> str:
+    """The number of the driver where it is not that of ROCm (from 7.0 on)."""
+    driver = matrix.driver_for(rocm)
+    return f" ({driver})" if driver and driver != rocm else ""
 
 
 @check(
