@@ -36,7 +36,7 @@ def scripts() -> Path:
 
 @pytest.fixture
 def stand_in(tmp_path: Path) -> Callable[[str], dict[str, str]]:
-    """The environment in which `rocmdoctor` does what STAND_INS says ("missing": there is none); tmp_path/asked has its arguments."""
+    """The environment in which `rocmdoctor` does what STAND_INS says, or is missing; tmp_path/asked has its arguments."""
 
     def make(kind: str) -> dict[str, str]:
         folder = tmp_path / "stand-in"
@@ -95,12 +95,12 @@ def debian(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
         folder = root / packages[0]
         if not folder.exists():
             downloads = root / f"{packages[0]}-downloads"
-            downloads.mkdir()
-            done = subprocess.run(
-                ["apt-get", "download", "-q", *packages], cwd=downloads, capture_output=True, text=True, timeout=120
-            )
-            if done.returncode:
-                pytest.skip(f"{packages[0]}: not installed, and apt-get cannot fetch it: {done.stderr.strip()[-200:]}")
+            downloads.mkdir(exist_ok=True)
+            words = ["apt-get", "download", "-q", *packages]
+            try:
+                subprocess.run(words, cwd=downloads, check=True, capture_output=True, text=True, timeout=120)
+            except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+                pytest.skip(f"{packages[0]} is not installed, and apt-get cannot fetch it: {str(error.stderr).strip()[-150:]}")
             for package in downloads.glob("*.deb"):
                 subprocess.run(["dpkg-deb", "-x", package, folder], check=True, timeout=60)
         return folder

@@ -439,7 +439,8 @@ def distribution(tmp_path: Path) -> Callable[[str], dict[str, str]]:
             tool = programs / manager
             tool.write_text(
                 f'#!/bin/sh\necho "{manager} $*" >>{tmp_path}/asked\n'
-                f'for last; do :; done\ncase "$last" in {broken or "none"}) echo "Error: Unable to find a match: $last" >&2; exit 1 ;; esac\n'
+                f"for last; do :; done\n"
+                f'case "$last" in {broken or "none"}) echo "Error: Unable to find a match: $last" >&2; exit 1 ;; esac\n'
                 f'case "$*" in *install*) ln -sf {sys.executable} {programs}/python3.99 ;; esac\n'
             )
             tool.chmod(0o755)

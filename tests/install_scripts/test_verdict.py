@@ -22,7 +22,7 @@ LINES = {
     "silent": "rocmdoctor ended with status 1",
     "broken": "rocmdoctor ended with status 70",
     "slow": "rocmdoctor gave no answer within 1 seconds",
-    "stubborn": "rocmdoctor gave no answer within 1 seconds",
+    "stubborn": "rocmdoctor was killed, at the latest after 1 seconds",
     "missing": "rocmdoctor is not installed",
 }
 
@@ -90,9 +90,9 @@ def test_real_rocmdoctor(scripts: Path, run: Run, doctor: Callable[[HostBuilder]
         assert done.returncode == nagios and done.stdout.startswith("ROCM ") and "|" in done.stdout
 
 
-NHC = 'die() { shift; echo "DIED $*"; }; log() { echo "LOG $*"; }'
-
 # NHC -------------------------------------------------------------------------------------------------------------
+
+NHC = 'die() { shift; echo "DIED $*"; }; log() { echo "LOG $*"; }'
 
 
 @pytest.mark.parametrize("kind", NPD)
