@@ -173,6 +173,12 @@ FOUND: dict[str, Case] = {
         lambda: source(host().distro("ubuntu", "24.04").rocm("7.2.1"), "graphics/7.2.2/ubuntu", "noble", "graphics.list"),
         "repo.paths", "fail", "", "--force",
     ),
+    "CUDA_VISIBLE_DEVICES meant for an NVIDIA GPU": (
+        lambda: (
+            host().pci_device("0000:41:00.0", "10de", "2684", 0x030000, "nvidia").torch("2.5.1").env(CUDA_VISIBLE_DEVICES="1")
+        ),
+        "visibility_env.gpus-left", "warn", "HIP_VISIBLE_DEVICES", "Unset",
+    ),
     "the GPU's own PCIe errors": (
         lambda: host().dmesg("amdgpu 0000:03:00.0: PCIe Bus Error: severity=Uncorrectable (Fatal), type=Transaction Layer"),
         "gpu_health.hardware", "fail", "reseat", "reinstall",
