@@ -7,6 +7,7 @@ or the doctor itself broke, 130 interrupted. The formats nagios and npd have the
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import sys
@@ -19,7 +20,7 @@ import typer
 from typer.core import TyperGroup
 
 from rocmdoctor import __version__
-from rocmdoctor.terminal import colors, complain, emit, piped_text, width
+from rocmdoctor.terminal import OutputError, colors, complain, emit, piped_text, to_terminal, width
 
 if TYPE_CHECKING:
     from rocmdoctor.host import Host
@@ -35,6 +36,9 @@ WRONG_INPUT = (
     ("rocmdoctor.fleet", "FleetError"),
 )
 """Errors of the layers that mean wrong usage. They are looked up among what is loaded: what was raised is."""
+
+
+OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 
 
 class WrongUsage(Exception):
@@ -209,7 +213,8 @@ def snapshot(
     force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
 ) -> int:
     """Write down this host as the checks see it, to be judged elsewhere with `rocmdoctor check --snapshot FILE`."""
-    if os.path.lexists(output) and not force:
+    place = _place_of_snapshot(output)
+    if os.path.lexists(place) and not force:
         raise WrongUsage(f"{output} exists; --force replaces it")
     from rocmdoctor import stack as layers
     from rocmdoctor.examination import examine
@@ -219,7 +224,7 @@ def snapshot(
     recorder, matrix = Recorder(_host(None, root, user)), load_matrix()
     examine(recorder, matrix, python=_python(python, None, root))  # what the checks ask is what a replay needs
     layers.gather(recorder, matrix, python=_python(python, None, root))
-    recorder.write(output, redact=not no_redact, force=force)
+    recorder.write(place, redact=not no_redact, force=force)
     complain(f"wrote {output}" + (" (not redacted)" if no_redact else ""))
     return OK
 
@@ -236,7 +241,7 @@ def list_checks(format: Annotated[CatalogFormat, typer.Option("--format", help="
         emit(catalog_page.render(checks))
         return OK
     # a line for each check where it goes to a program
-    columns = width() if sys.stdout.isatty() else sys.maxsize
+    columns = width() if to_terminal() else sys.maxsize
     emit(catalog.listing_json(checks) if format == "json" else catalog.listing(checks, columns))
     return OK
 
@@ -400,7 +405,24 @@ def _python(python: str | None, snapshot: str | None, root: str | None) -> str |
     if not python or snapshot is not None or root is not None:
         return python
     path = os.path.expanduser(python)
-    return os.path.abspath(path) if "/" in path or os.path.isdir(path) else python
+    return _absolute(path) if "/" in path or os.path.isdir(path) else python
+
+
+def _absolute(path: str) -> str:
+    try:
+        return os.path.abspath(path)
+    except OSError:
+        raise WrongUsage(f"{path}: the current folder does not exist any more; give an absolute path") from None
+
+
+def _place_of_snapshot(output: str) -> str:
+    """The absolute path of what is to be written: .tar.gz or .tgz, else a folder, which no name of another kind of file is."""
+    if not output or output == "-":
+        raise WrongUsage(f"-o {output or repr(output)}: a snapshot needs the name of a file or folder, such as node7.tar.gz")
+    kind = os.path.splitext(output.rstrip("/"))[1].lower()
+    if not output.endswith((".tar.gz", ".tgz")) and kind in (".gz", ".tgz", ".tar", ".zip", ".xz", ".bz2", ".zst", ".txz", ".7z"):
+        raise WrongUsage(f"-o {output}: a snapshot is a .tar.gz (or .tgz) or a folder, never a {kind}")
+    return _absolute(output)
 
 
 def _as_root(host: Host, snapshot: str | None) -> bool:
@@ -507,7 +529,7 @@ def _monitor(argv: Sequence[str]) -> str | None:
 def _unknown(name: str, reason: str) -> int:
     from rocmdoctor.reports import formats
 
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, OutputError):
         emit(formats.monitor(name).unknown(reason))
     return int(formats.monitor(name).UNKNOWN)
 
@@ -517,6 +539,10 @@ def _judge(error: Exception) -> tuple[str, int]:
     expected = tuple(getattr(sys.modules.get(module), name, WrongUsage) for module, name in WRONG_INPUT)
     if isinstance(error, (WrongUsage, *expected)):
         return str(error), USAGE
+    if isinstance(error, OutputError):
+        return str(error), BROKEN
+    if isinstance(error, OSError) and error.filename is None and error.errno in OUTPUT_ERRORS:  # from the help of typer
+        return f"the output cannot be written: {error.strerror}", BROKEN
     if hasattr(error, "format_message"):  # a usage error of typer, whose classes have moved between its versions
         context = getattr(error, "ctx", None)
         command = context.command_path if context else "rocmdoctor"

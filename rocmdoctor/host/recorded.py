@@ -299,6 +299,14 @@ def open_snapshot(path: str | os.PathLike[str], user: str | None = None) -> Reco
     """Open a snapshot folder or .tar.gz. Raises HostError, with one clear sentence, for whatever is not a sound one."""
     name = os.fspath(path)
     try:
+        return _open(name, user)
+    except HostError as exc:
+        said = str(exc)
+        raise HostError(said if name and name in said else f"snapshot {name or repr(name)}: {said}") from None
+
+
+def _open(name: str, user: str | None) -> RecordedHost:
+    try:
         info = os.stat(name)
     except (OSError, ValueError) as exc:
         raise HostError(f"snapshot {name} cannot be read: {reason(exc)}") from None
@@ -312,10 +320,13 @@ def open_snapshot(path: str | os.PathLike[str], user: str | None = None) -> Reco
 
 
 def _parts(parts: Mapping[str, bytes]) -> tuple[Mapping[str, Any], Any, Any]:
-    for part in ("snapshot.json", "nodes.json", "commands.json"):
+    if "snapshot.json" not in parts:
+        raise HostError("not a snapshot: it has no snapshot.json")
+    # The version first: a later one may have other parts.
+    meta = shape.check_header(shape.load("snapshot.json", parts["snapshot.json"]))
+    for part in ("nodes.json", "commands.json"):
         if part not in parts:
             raise HostError(f"not a snapshot: it has no {part}")
-    meta = shape.check_header(shape.load("snapshot.json", parts["snapshot.json"]))
     return meta, shape.load("nodes.json", parts["nodes.json"]), shape.load("commands.json", parts["commands.json"])
 
 

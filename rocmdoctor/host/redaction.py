@@ -37,6 +37,10 @@ _NOT_SERIAL = re.compile(
     r"(?i)(?:0x)?0*|0000-\d{4}|n|n/?a|none|unknown|unset|not|no|yes|supported|[cg]pu(-\w+)?|console|port|driver|\d{1,3}"
 )
 
+_INDEX_VARIABLE = re.compile(r"^(PIP|UV)_.*(INDEX|FIND_LINKS|URL)")
+"""Where pip and uv find packages: often a mirror of the company's own."""
+_URL_HOST = re.compile(r"(://(?:[^/\s@]*@)?)([^:/\s@\[\]]+)")
+
 EFI_GUIDS = frozenset(
     {
         "8be4df61-93ca-11d2-aa0d-00e098032b8c",  # EFI global variables: SecureBoot, SetupMode
@@ -250,17 +254,23 @@ class Redactor:
             return ",".join(self._no_proxy(item.strip()) for item in value.split(","))
         if name.lower().endswith("_proxy"):
             return re.sub(r"^([A-Za-z][\w+.-]*://)?(?:[^@]*@)?([^:/\s\[]+)?", self._proxy, value, count=1)
+        if _INDEX_VARIABLE.search(name):
+            named = _URL_HOST.sub(lambda m: m[0] if m[2].isascii() and m[2][-1].isdigit() else m[1] + self._site(m[2]), value)
+            return self.text(named)
+        if name.endswith("_HOST") and name.startswith(("PIP_", "UV_")):
+            return " ".join(self._site(word) for word in value.split())
         if value and _HOST_VARIABLE.search(name) and not re.fullmatch(r"[\d.]+", value):
             return self._replacement("host", value, "host{}")
         return self.text(value)
 
     def _proxy(self, found: re.Match[str]) -> str:
-        host = found.group(2) or ""
-        if re.fullmatch(r"\d+(\.\d+){3}", host):
-            host = self.text(host)
-        elif host and host != "localhost":
-            host = self._replacement("site", host.lower(), "host{}.example")
-        return (found.group(1) or "") + host
+        return (found.group(1) or "") + self._site(found.group(2) or "")
+
+    def _site(self, host: str) -> str:
+        """A host name in a variable that names one: of a company more often than not."""
+        if not re.search(r"[A-Za-z]", host):
+            return self.text(host)
+        return host if host == "localhost" else self._replacement("site", host.lower(), "host{}.example")
 
     def _no_proxy(self, item: str) -> str:
         if not item or item == "*" or item == "localhost" or not re.search(r"[A-Za-z]", item):

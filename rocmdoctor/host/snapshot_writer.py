@@ -11,6 +11,7 @@ from rocmdoctor.host import HostError, Node, UnknownFact
 from rocmdoctor.host.accounts import group_database
 from rocmdoctor.host.binaries import is_binary_place
 from rocmdoctor.host.capture_patterns import Patterns, glob_escape, is_wild
+from rocmdoctor.host.commands import unwinding
 from rocmdoctor.host.snapshot_shape import DEFAULT_MODES, FORMAT, VERSION, circles
 from rocmdoctor.host.snapshot_tree import reason
 
@@ -200,10 +201,11 @@ def write(snapshot: Document, path: str, force: bool) -> None:
         if not (os.path.isfile(path) if archive else os.path.isfile(f"{path}/snapshot.json")):
             raise HostError(f"{path} exists and is no snapshot")
     try:
-        if archive:
-            _write_archive(snapshot, path, force)
-        else:
-            _write_folder(snapshot, path, force)
+        with unwinding():  # a SIGTERM leaves no half of it behind
+            if archive:
+                _write_archive(snapshot, path, force)
+            else:
+                _write_folder(snapshot, path, force)
     except OSError as exc:
         raise HostError(f"{path} cannot be written: {reason(exc)}") from None
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from rocmdoctor.terminal import emit
+
 if TYPE_CHECKING:
     from rocmdoctor.matrix import Matrix
     from rocmdoctor.matrix.answers import Answer
@@ -27,6 +29,7 @@ app = typer.Typer(
 )
 
 MatrixOption = Annotated[str | None, typer.Option("--matrix", metavar="FILE", help="Use this compatibility matrix.")]
+QuietOption = Annotated[bool, typer.Option("-q", "--quiet", help="Verdicts alone, without reasons and sources.")]
 FormatOption = Annotated[Literal["text", "json"], typer.Option("--format", help="Form of the output.")]
 RocmOption = Annotated[str | None, typer.Option(metavar="VERSION", help="A release, or its line: 6.2 is the newest 6.2.x.")]
 OsOption = Annotated[str | None, typer.Option("--os", metavar="ID:VERSION", help="As in os-release: ubuntu:22.04.")]
@@ -47,8 +50,8 @@ def lint(matrix: MatrixOption = None, format: FormatOption = "text") -> None:
         _emit_json({"file": str(data.path), "date": data.date, "problems": rows})
     else:
         for p in problems:
-            typer.echo(f"{data.path}:{p.line}: {p.path}: {p.message}")
-        typer.echo(f"{data.path}: {len(problems)} problems" if problems else f"{data.path}: nothing wrong, dated {data.date}")
+            _say(f"{data.path}:{p.line}: {p.path}: {p.message}")
+        _say(f"{data.path}: {len(problems)} problems" if problems else f"{data.path}: nothing wrong, dated {data.date}")
     if problems:
         raise typer.Exit(1)
 
@@ -72,7 +75,7 @@ def show(
         if format == "json":
             _emit_json(_plain(release))
         else:
-            typer.echo("\n".join(_release_lines(data, release)))
+            _say(*_release_lines(data, release))
         return
     text = data.section_text(what)
     if text is None:
@@ -80,7 +83,7 @@ def show(
     if format == "json":
         _emit_json({"section": what, "text": text})
     else:
-        typer.echo(text, nl=False)
+        emit(text)
 
 
 @app.command()
@@ -94,6 +97,7 @@ def query(
     driver: DriverOption = None,
     matrix: MatrixOption = None,
     format: FormatOption = "text",
+    quiet: QuietOption = False,
 ) -> None:
     """Judge every pair of what is given, with the row that says so."""
     data = _load(matrix)
@@ -101,7 +105,7 @@ def query(
     if format == "json":
         _emit_json({"matrix_date": data.date, "answers": [_answer(a) for a in answers]})
     else:
-        typer.echo("\n".join(_answer_lines(data, answers)))
+        _say(*_answer_lines(data, answers, quiet))
     if any(a.verdict.value == "unsupported" for a in answers):
         raise typer.Exit(1)
 
@@ -117,6 +121,7 @@ def suggest(
     driver: DriverOption = None,
     matrix: MatrixOption = None,
     format: FormatOption = "text",
+    quiet: QuietOption = False,
 ) -> None:
     """Name the nearest single changes after which nothing is unsupported."""
     data = _load(matrix)
@@ -127,15 +132,15 @@ def suggest(
         rows = [{"element": s.element, "from": s.old, "to": s.new, "answers": [_answer(a) for a in s.answers]} for s in found]
         _emit_json({"matrix_date": data.date, "unsupported": [_answer(a) for a in broken], "suggestions": rows})
     elif not broken:
-        typer.echo("Nothing to change: no pair is unsupported.")
+        _say("Nothing to change: no pair is unsupported.")
     else:
-        typer.echo("\n".join(_answer_lines(data, broken)))
+        _say(*_answer_lines(data, broken, quiet))
         for s in found:
             unknown = sum(a.verdict.value == "unknown" for a in s.answers)
             doubt = f" ({unknown} of {len(s.answers)} pairs unknown)" if unknown else ""
-            typer.echo(f"change {s.element} from {s.old} to {s.new}{doubt}")
+            _say(f"change {s.element} from {s.old} to {s.new}{doubt}")
         if not found:
-            typer.echo("No change of one element makes all pairs fit.")
+            _say("No change of one element makes all pairs fit.")
     if broken and not found:
         raise typer.Exit(1)
 
@@ -184,10 +189,24 @@ def _answer(answer: Answer) -> dict[str, Any]:
     }
 
 
-def _answer_lines(data: Matrix, answers: Sequence[Answer]) -> Iterable[str]:
-    """Verdict and question, then reason, doubt and the sources in words."""
+def _say(*lines: str) -> None:
+    """Lines within the width; what does not fit goes on under the questions."""
+    from rocmdoctor.reports.printable import wrap
+    from rocmdoctor.terminal import width
+
+    columns = width()
+    for line in lines:
+        indent = " " * (len(line) - len(line.lstrip()))
+        hanging = " " * 12
+        emit("".join(f"{part}\n" for part in wrap(line.strip(), columns, hanging, indent) or [""]))
+
+
+def _answer_lines(data: Matrix, answers: Sequence[Answer], quiet: bool) -> Iterable[str]:
+    """Verdict and question, then reason, doubt and the sources in words; of a quiet answer the first line."""
     for answer in answers:
         yield f"{answer.verdict.value:<11} {answer.question}"
+        if quiet:
+            continue
         yield f"            {answer.reason}."
         if answer.confidence:
             yield f"            confidence: {answer.confidence}"
@@ -199,9 +218,9 @@ def _show_contents(data: Matrix, format: str) -> None:
     if format == "json":
         _emit_json({"file": str(data.path), "date": data.date, "releases": list(data.versions), "sections": list(data.sections)})
         return
-    typer.echo(f"{data.path}, dated {data.date}")
-    typer.echo(f"releases: {', '.join(data.versions)}")
-    typer.echo(f"sections: {', '.join(name for name in data.sections if name != 'date')}")
+    _say(f"{data.path}, dated {data.date}")
+    _say(f"releases: {', '.join(data.versions)}")
+    _say(f"sections: {', '.join(name for name in data.sections if name != 'date')}")
 
 
 def _release_lines(data: Matrix, release: Release) -> Iterable[str]:
@@ -273,4 +292,4 @@ def _plain(value: Any) -> Any:
 
 
 def _emit_json(data: Any) -> None:
-    typer.echo(json.dumps(data, indent=1, ensure_ascii=False))
+    emit(json.dumps(data, indent=1, ensure_ascii=False) + "\n")

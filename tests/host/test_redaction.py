@@ -152,7 +152,11 @@ def test_environment() -> None:
         "no_proxy": "localhost,127.0.0.1,.corp.com,10.9.8.7,*",
         "SLURM_JOB_NODELIST": "nova[1-4]",
         "SLURM_JOB_ID": "77",
-        "PIP_INDEX_URL": "https://joe:pw@wheels.example/simple",
+        "PIP_INDEX_URL": "https://joe:pw@wheels.bigcorp.com/simple",
+        "PIP_EXTRA_INDEX_URL": "https://wheels.bigcorp.com:8443/a/whl/rocm6.2 http://10.9.8.7/simple",
+        "UV_FIND_LINKS": "/srv/wheels",
+        "PIP_TRUSTED_HOST": "wheels.bigcorp.com localhost",
+        "PIP_NO_CACHE_DIR": "1",
         "CUDA_VISIBLE_DEVICES": "GPU-7fffffffffffffff",
     }
     assert redactor().environment(env) == {
@@ -164,7 +168,11 @@ def test_environment() -> None:
         "HTTP_PROXY": "192.0.2.1:8080",
         "no_proxy": "localhost,127.0.0.1,.host2.example,192.0.2.2,*",
         "SLURM_JOB_NODELIST": "host2",
-        "PIP_INDEX_URL": "https://redacted@wheels.example/simple",
+        "PIP_INDEX_URL": "https://redacted@host3.example/simple",
+        "PIP_EXTRA_INDEX_URL": "https://host3.example:8443/a/whl/rocm6.2 http://192.0.2.2/simple",
+        "UV_FIND_LINKS": "/srv/wheels",
+        "PIP_TRUSTED_HOST": "host3.example localhost",
+        "PIP_NO_CACHE_DIR": "1",
         "CUDA_VISIBLE_DEVICES": "GPU-1000000000000001",
     }
 
