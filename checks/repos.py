@@ -124,11 +124,11 @@ def _no_such_directory(source: Repository, matrix: Matrix) -> str:
     by_distribution = source.kind == "apt" and source.product in ("amdgpu", "graphics")
     if by_distribution and not any(_distribution_follows(u) for u in source.uris):
         return f"The name of the distribution is missing behind {release}: {source.product}/{release}/ubuntu."
-    if source.product == "graphics" and len(numbers) == 3 and release in matrix.versions:
+    if by_distribution and source.product == "graphics" and len(numbers) == 3 and release in matrix.versions:
         recipe = matrix.recipe(release, "ubuntu", "24.04")
         if recipe and recipe.graphics_dir and recipe.graphics_dir != release:
             return f"ROCm {release} goes with graphics/{recipe.graphics_dir}."
-    if source.product == "graphics" and len(numbers) == 3 and release in matrix.versions:
+    if by_distribution and source.product == "graphics" and len(numbers) == 3 and release in matrix.versions:
         recipe = matrix.recipe(release, "ubuntu", "24.04")
         if recipe and recipe.graphics_dir and recipe.graphics_dir != release:
             return f"ROCm {release} goes with graphics/{recipe.graphics_dir}."
