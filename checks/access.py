@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rocmdoctor.checks import remedies
 from rocmdoctor.checks.installed import computes_elsewhere
-from rocmdoctor.checks.remedies import recheck
+from rocmdoctor.checks.remedies import recheck, write
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts
 from rocmdoctor.facts.access import DeviceNode
@@ -14,7 +14,12 @@ from rocmdoctor.matrix import Matrix
 from rocmdoctor.results import Evidence, Finding, Fix, Status
 
 VERIFY = recheck("permissions.*")
-UDEV_RULE = 'KERNEL=="kfd", GROUP="render", MODE="0660"'
+UDEV_FILE = "/etc/udev/rules.d/70-kfd.rules"
+GIVE_TO_RENDER = (
+    write(UDEV_FILE, 'KERNEL=="kfd", GROUP="render", MODE="0660"'),
+    ("udevadm", "control", "--reload-rules"),
+    ("udevadm", "trigger", "--name-match=kfd"),
+)
 OVERFLOW_GID = 65534
 """The gid that a user namespace shows for groups that it does not map (/proc/sys/kernel/overflowgid)."""
 
@@ -76,7 +81,7 @@ def _denied(facts: Facts, nodes: list[DeviceNode]) -> Finding:
             (*evidence, Evidence("groups of the account", " ".join(map(str, sorted(user.database_groups))))),
             (
                 Fix(
-                    "Log out completely and log in again (a terminal multiplexer or a service must be restarted too)",
+                    "Start a new session: terminal multiplexers and services that run must be restarted too",
                     needs=("relogin",),
                     verify=VERIFY,
                 ),
@@ -92,9 +97,8 @@ def _denied(facts: Facts, nodes: list[DeviceNode]) -> Finding:
             evidence,
             (
                 Fix(
-                    "Write a udev rule that gives the node to the render group (/etc/udev/rules.d/70-kfd.rules: "
-                    f"{UDEV_RULE}), and apply it",
-                    (("udevadm", "control", "--reload-rules"), ("udevadm", "trigger", "--name-match=kfd")),
+                    f"Write a udev rule to {UDEV_FILE} that gives the node to the render group, and apply it",
+                    GIVE_TO_RENDER,
                     needs=("root",),
                     verify=VERIFY,
                 ),
@@ -110,7 +114,7 @@ def _denied(facts: Facts, nodes: list[DeviceNode]) -> Finding:
         evidence,
         (
             Fix(
-                f"Add {user.name} to the {joined} group{'s' if len(wanted) > 1 else ''}, then log in again",
+                f"Add {user.name} to the {joined} group{'s' if len(wanted) > 1 else ''}",
                 (("usermod", "-a", "-G", ",".join(wanted), user.name),),
                 needs=("root", "relogin"),
                 automatic=True,
@@ -146,7 +150,7 @@ def _container(
                     (("podman", "run", "--group-add", "keep-groups", "--device=/dev/kfd", "--device=/dev/dri", "IMAGE"),),
                     verify=VERIFY,
                 ),
-                Fix("Or run the container rootful (sudo podman run ... or docker)", needs=("root",)),
+                Fix("Run the container rootful (sudo podman run ... or docker)", needs=("root",)),
             ),
         )
     if not gids:
@@ -155,9 +159,9 @@ def _container(
             evidence,
             (
                 Fix(
-                    "On the host, give the node to the render group by a udev rule (/etc/udev/rules.d/70-kfd.rules: "
-                    f"{UDEV_RULE}), then start the container again with --group-add and that group's number",
-                    (("udevadm", "control", "--reload-rules"), ("udevadm", "trigger", "--name-match=kfd")),
+                    f"On the host, write a udev rule to {UDEV_FILE} that gives the node to the render group, and apply it; start "
+                    "the container again with --group-add and that group's number",
+                    GIVE_TO_RENDER,
                     needs=("root",),
                     verify=VERIFY,
                 ),
@@ -185,15 +189,14 @@ def _into_the_group(facts: Facts, node: DeviceNode, gids: list[int]) -> Fix:
     if engine in ("lxc", "systemd-nspawn"):
         return Fix(
             f"Give the device entries a gid that {facts.user.name} is in (Proxmox: dev0: /dev/kfd,gid=N), or put "
-            f"{facts.user.name} into a group of the number {numbers} inside the container, and log in again",
+            f"{facts.user.name} into a group of the number {numbers} inside the container",
             (("usermod", "-a", "-G", node.group, facts.user.name),) if node.group else (),
             needs=("root", "relogin"),
             verify=VERIFY,
         )
     if engine == "apptainer":
         return Fix(
-            f"The process is the host's user in here: on the host, add {facts.user.name} to the group {numbers}, then log in "
-            "again",
+            f"The process is the host's user in here: on the host, add {facts.user.name} to the group {numbers}",
             (("usermod", "-a", "-G", numbers.split(" ")[0], facts.user.name),),
             needs=("root", "relogin"),
             verify=VERIFY,

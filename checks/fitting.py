@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rocmdoctor import versions
 from rocmdoctor.checks import remedies
 from rocmdoctor.facts import Facts, known
+from rocmdoctor.facts.environment import OVERRIDE
 from rocmdoctor.facts.gpus import Gpu
 from rocmdoctor.matrix import Matrix
 from rocmdoctor.matrix.distributions import OsBase
@@ -104,18 +105,25 @@ def install(facts: Facts, matrix: Matrix, title: str, *ids: str, prefer: str | N
 
 
 def nothing_fits(facts: Facts, matrix: Matrix) -> Fix:
-    """What would have to change where no release fits."""
-    gpus_here = that_count(facts)
-    here, gpus = system_name(facts, matrix), " and ".join(sorted({g.gfx or "" for g in gpus_here}))
-    what = f"{gpus} on {here}" if gpus else here
-    other = elsewhere(facts, matrix)
-    if other is None:
+    """What would have to change where no release fits; what serves the GPUs all the same."""
+    base, gpus = base_of(facts, matrix), that_count(facts)
+    if base is None:
+        own = remedies.install(facts, "rocm-hip", "rocminfo") if known(lambda: facts.os.id, "") == "fedora" else ()
         return Fix(
-            f"No ROCm release is on AMD's list for {what}: community builds may serve it, or use the GPU through Vulkan (OpenCL)"
+            f"AMD has no packages for {system_name(facts, matrix)}: use its own ROCm packages, PyTorch wheels (which bring their "
+            "own ROCm) or a container of a distribution that AMD lists",
+            own,
+            needs=("root", "network"),
         )
-    rocm, system = other
-    bring = all(wheels(facts, matrix, g.gfx or "") for g in gpus_here)
-    return Fix(
-        f"No ROCm release is on AMD's list for {what}; ROCm {rocm} is for {system}: use that system or a container of it"
-        + (", or PyTorch wheels, which bring their own ROCm" if bring else "")
-    )
+    here, names = system_name(facts, matrix), " and ".join(sorted({g.gfx or "" for g in gpus}))
+    what = f"{names} on {here}" if gpus else here
+    ways = []
+    if other := elsewhere(facts, matrix):
+        ways.append(f"ROCm {other[0]} is for {other[1]}: use that system or a container of it")
+    if gpus and all(wheels(facts, matrix, g.gfx or "") for g in gpus):
+        ways.append("PyTorch wheels, which bring their own ROCm, have it")
+    for value, target in matrix.override_suggestions(gpus[0].gfx or "") if gpus else ():
+        ways.append(f"code for {target} runs on it with {OVERRIDE}={value} (unofficial)")
+    if not ways:
+        ways.append("community builds may serve it, or use the GPU through Vulkan (OpenCL)")
+    return Fix(f"No ROCm release is on AMD's list for {what}; " + "; ".join(ways))

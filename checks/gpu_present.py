@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rocmdoctor.checks.remedies import CONTAINERS
+from rocmdoctor.checks.remedies import CONTAINERS, count
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
 from rocmdoctor.matrix import Matrix
@@ -80,7 +80,7 @@ def device(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             Status.FAIL,
             "No AMD GPU on the PCI bus",
             "No device of vendor 1002 with a display or accelerator class is on the PCI bus"
-            + (f" ({len(others)} graphics device(s) of other vendors)." if others else "."),
+            + (f" ({count(len(others), 'graphics device')} of other vendors)." if others else "."),
             evidence,
         )
 
@@ -109,7 +109,6 @@ def fallen_off(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 (
                     Fix(
                         "Power-cycle the machine; if it happens again, reseat the card and check its power supply",
-                        needs=("reboot",),
                     ),
                 ),
             )

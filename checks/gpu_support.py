@@ -98,18 +98,21 @@ def _ways(facts: Facts, matrix: Matrix, gpu: Gpu, built: frozenset[str] | None) 
     """What serves this GPU: an override that is right for it, a release that lists it on this system, a PyTorch wheel that has
     it. Community builds and Vulkan are named only where none of these is."""
     gfx = gpu.gfx or ""
-    yield from override_fix(facts, matrix, gpu, lambda target: bool(built and target in built))
+    ours = override_fix(facts, matrix, gpu, lambda target: bool(built and target in built))
+    yield from ours
     rocm = fitting.newest(facts, matrix)
     if rocm:
         yield fitting.install(facts, matrix, f"Install a release that lists {gfx} for this system: {{rocm}}", "gpu_support.*")
-    wheels = fitting.wheels(facts, matrix, gfx) if not rocm else ()
-    if wheels:
-        best = wheels[0]
+        return
+    wheels = fitting.wheels(facts, matrix, gfx)
+    for best in wheels[:1]:
         yield Fix(
             f"For PyTorch, use a wheel that has {gfx}, which brings its own ROCm: torch {best.torch} for ROCm {best.rocm}, from "
             f"{best.index_url}"
         )
-    if not rocm and (not wheels or fitting.elsewhere(facts, matrix)):
+    if other := fitting.elsewhere(facts, matrix):
+        yield Fix(f"Use {other[1]}, or a container of it: ROCm {other[0]} lists {gfx} there, and no release does for this system")
+    elif not wheels and not ours:
         yield fitting.nothing_fits(facts, matrix)
 
 
@@ -166,10 +169,7 @@ def distribution(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
 def _listed_instead(facts: Facts, matrix: Matrix, rocm: str, base: OsBase | None) -> Fix:
     """What to do about a system that is not on the list: the command only where it has an answer."""
     if base is None:
-        return Fix(
-            f"Keep what works, or use {facts.os.name}'s own ROCm packages, PyTorch wheels (which bring their own ROCm) or a "
-            "container of a distribution that AMD lists"
-        )
+        return fitting.nothing_fits(facts, matrix)._replace(commands=())
     gfx = next((g.gfx for g in fitting.that_count(facts)), None)
     what = {"rocm": rocm, "os": f"{base.id}:{base.version}", "gfx": gfx}
     newest = fitting.newest(facts, matrix)

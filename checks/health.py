@@ -75,8 +75,7 @@ def hardware(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             lines,
             (
                 Fix(
-                    "Power the machine off completely (not only a reboot) and on again; then watch the log",
-                    needs=("reboot",),
+                    "Power the machine off completely (not only a reboot) and on again; watch the log afterwards",
                     verify=recheck("gpu_health.*"),
                 ),
                 Fix("If it comes back: reseat the card, try another slot and power cable; then it is a case for RMA"),
@@ -132,7 +131,7 @@ def responding(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 Fix(
                     "Reboot; if the GPU is not there afterwards, power the machine off and on",
                     (("systemctl", "reboot"),),
-                    needs=("root", "reboot"),
+                    needs=("root",),
                     verify=recheck("gpu_health.*"),
                 ),
                 Fix(
@@ -212,23 +211,35 @@ def smi_work(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             ),
             tuple(Evidence(smi.tool, line) for line in text.strip().splitlines()[-3:]),
             (
-                Fix(
-                    "Remove the amdsmi Python package of the other release and install the one of this ROCm",
-                    (
-                        ("python3", "-m", "pip", "uninstall", "amdsmi"),
-                        ("python3", "-m", "pip", "install", "/opt/rocm/share/amd_smi"),
-                    ),
-                    needs=("root",),
-                    verify=(smi.tool, "list"),
-                ),
-                Fix(
-                    "Then let the loader and the alternatives lead to one ROCm only",
-                    (("ldconfig",), ("update-alternatives", "--config", "rocm")),
-                    needs=("root",),
-                ),
+                _one_smi(facts, smi.tool, text),
             ),
         )
         return
+
+
+def _one_smi(facts: Facts, tool: str, text: str) -> Fix:
+    """Let the tool, its Python package and its library be of the active ROCm. Where the library is of another one, the loader is
+    led first; a package that pip put there is replaced (beside the distribution's, which PEP 668 guards)."""
+    active = facts.rocm.active
+    root = active.root if active else "/opt/rocm"
+    library = re.search(r"(/opt/rocm[\w.-]*)/lib\w*/libamd_smi\.so", text)
+    loader = (
+        (remedies.write(remedies.LOADER_FIRST, f"{root}/lib"), ("ldconfig",)) if library and library.group(1) != root else ()
+    )
+    from_pip = "site-packages/amdsmi" in text or "dist-packages/amdsmi" in text
+    pip = ("python3", "-m", "pip")
+    package = (
+        (*pip, "uninstall", "-y", "--break-system-packages", "amdsmi"),
+        (*pip, "install", "--break-system-packages", f"{root}/share/amd_smi"),
+    )
+    return Fix(
+        (f"Let the loader look into {root}/lib first, where amdsmi has its library ({remedies.LOADER_FIRST})" if loader else "")
+        + (", and " if loader and from_pip else "")
+        + ("" if loader and not from_pip else "replace the amdsmi Python package by the one of this ROCm (share/amd_smi)"),
+        (*loader, *(package if from_pip or not loader else ())),
+        needs=("root",),
+        verify=(tool, "list"),
+    )
 
 
 def _of_its_python(facts: Facts, tool: str, text: str) -> Finding | None:

@@ -101,7 +101,7 @@ def opens(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             "The mode allows it and the kernel refuses it: a device policy (cgroup, systemd unit with DevicePolicy) or "
             "the driver's own state."
         )
-        fix = Fix("Look at the unit's DevicePolicy and DeviceAllow, and reload the driver by a reboot", needs=("root", "reboot"))
+        fix = Fix("Look at the unit's DevicePolicy and DeviceAllow; a reboot reloads the driver", needs=("root",))
     elif "noexec" in facts.dev_mount_options:
         evidence += (Evidence("/proc/mounts", f"/dev mounted with {facts.dev_mount_options}"),)
         detail = "/dev is mounted noexec, and the run time maps doorbells executable through this node."
@@ -114,7 +114,7 @@ def opens(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     else:
         detail = "The driver itself refuses: an unsupported GPU, no memory for a KFD process, or a driver in a bad state."
         fix = Fix(
-            "Reboot to reset the driver; if it stays so, read the kfd and amdgpu lines of the kernel log", needs=("reboot",)
+            "Read the kfd and amdgpu lines of the kernel log; a reboot resets the driver"
         )
     yield Finding(
         Status.FAIL,

@@ -41,7 +41,7 @@ def cmdline_allows(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         (
             Fix(
                 f"Take {param} off the kernel command line (boot menu for one start; GRUB_CMDLINE_LINUX in /etc/default/grub, "
-                "files in /etc/default/grub.d or the installer's boot entry for good), then reboot",
+                "files in /etc/default/grub.d or the installer's boot entry for good)",
                 needs=("root", "reboot"),
                 verify=recheck("cmdline.*", "amdgpu_module.*"),
             ),
@@ -82,13 +82,17 @@ def not_blacklisted(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         return
     files = [e.source.partition(":")[0] for e in evidence if e.source != "/proc/cmdline"]
     hard = hard or any("modeset=0" in e.value for e in evidence)  # modprobe alone does not help then
-    fixes = [] if hard else [load_amdgpu("Load the driver now (a blacklist only stops the automatic loading)")]
+    evidence = list(dict.fromkeys(evidence))
+    fixes = [] if hard else [load_amdgpu("Load the driver now, until the next boot (a blacklist stops only the automatic way)")]
     if files:
         fixes.append(
             Fix(
-                f"To load it at every boot, remove the amdgpu line from {', '.join(dict.fromkeys(files))} and rebuild the "
+                f"To load it at every boot, take the amdgpu line out of {', '.join(dict.fromkeys(files))} and rebuild the "
                 "initramfs",
-                (initramfs(facts),) if initramfs(facts) else (),
+                (
+                    *(remedies.comment_out(file, AMDGPU_LINES) for file in dict.fromkeys(files)),
+                    *((initramfs(facts),) if initramfs(facts) else ()),
+                ),
                 needs=("root", "reboot"),
             )
         )
@@ -110,6 +114,10 @@ def not_blacklisted(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         tuple(evidence),
         tuple(fixes),
     )
+
+
+AMDGPU_LINES = r"^\s*((blacklist|install)\s+amdgpu\b|options\s+amdgpu\s.*modeset=0)"
+"""Lines of modprobe.d(5) that keep the driver out."""
 
 
 def _refuses(command: str) -> bool:
@@ -184,7 +192,7 @@ def loaded(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             ("Nothing blacklists it and nothing refused it in the kernel log: load it" if searched else "Load it")
             + ", and if it does not stay after a reboot look at the initramfs.",
             (Evidence(path, "module file for the running kernel"), Evidence("/sys/module/amdgpu", "absent")),
-            (load_amdgpu(), Fix("If it loads now, reboot once to see that it also loads at boot", needs=("reboot",))),
+            (load_amdgpu(),),
         )
     elif others := _only_other_kernels(facts):
         yield Finding(

@@ -25,6 +25,10 @@ REMOVE = {
 }
 
 
+LOADER_FIRST = "/etc/ld.so.conf.d/00-rocm.conf"
+"""The loader reads the files of this folder in the order of their names, and takes the first folder that has a library."""
+
+
 def manager(facts: Facts) -> str | None:
     """apt | dnf | zypper | tdnf | pacman, None when the distribution is unknown."""
     return known(lambda: facts.os.package_manager, None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rocmdoctor.checks import remedies
+from rocmdoctor.checks import fitting, remedies
 from rocmdoctor.checks.installed import computes_elsewhere, real_installs
 from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.engine import NotApplicable, check
@@ -45,11 +45,8 @@ def present(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         "role looks like this.",
         (Evidence("/opt/rocm*", "absent"), Evidence("packages", "no ROCm package is installed")),
         (
-            Fix(
-                "Install the ROCm that fits this host (it shows the plan and asks first)",
-                (("rocmdoctor", "install"),),
-                needs=("root", "network"),
-                verify=recheck("rocm_install.*"),
+            fitting.install(
+                facts, matrix, "Install {rocm}, which fits this host (it shows the plan and asks first)", "rocm_install.*"
             ),
         ),
     )
@@ -100,13 +97,13 @@ def link(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         (Evidence("/opt/rocm", f"-> {target} (missing)"),),
         (
             Fix(
-                f"Lead /opt/rocm to {left[0].root}" if left else "Install ROCm again, or remove the link",
-                (("update-alternatives", "--install", "/opt/rocm", "rocm", left[0].root, "100"),)
-                if left
-                else (("rocmdoctor", "install"),),
+                f"Lead /opt/rocm to {left[0].root}",
+                (("update-alternatives", "--install", "/opt/rocm", "rocm", left[0].root, "100"),),
                 needs=("root",),
                 verify=recheck("rocm_install.*"),
-            ),
+            )
+            if left
+            else fitting.install(facts, matrix, "Install {rocm}, which fits this host, or remove the link", "rocm_install.*"),
         ),
     )
 
@@ -197,9 +194,9 @@ def loader_picks(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 (Evidence("ldconfig -p", f"{cached[0][0]} => {cached[0][1]}"), Evidence("/opt/rocm", active.root)),
                 (
                     Fix(
-                        f"Let /etc/ld.so.conf.d name /opt/rocm/lib (or {active.root}/lib) instead of {owner}/lib, then "
-                        "refresh the loader's cache",
-                        (("ldconfig",),),
+                        f"Let the loader look into {active.root}/lib before {owner}/lib ({remedies.LOADER_FIRST}), and refresh "
+                        "its cache",
+                        (remedies.write(remedies.LOADER_FIRST, f"{active.root}/lib"), ("ldconfig",)),
                         needs=("root",),
                         verify=recheck("rocm_side_by_side.*"),
                     ),

@@ -30,7 +30,7 @@ def module_accepted(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     )
     refused = tuple(
         e
-        for e in refused
+        for e in dict.fromkeys(refused)
         if any(
             w in e.value.lower()
             for w in ("rejected", "key not available", "is rejected", "unsigned", "is not signed", "lockdown")
@@ -53,8 +53,8 @@ def module_accepted(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         evidence,
         (
             Fix(
-                "Import the machine-owner key (it asks for a one-time password), reboot, and choose 'Enroll MOK' in the "
-                "blue screen",
+                "Import the machine-owner key (it asks for a one-time password), and choose 'Enroll MOK' in the blue screen of "
+                "the next boot",
                 (("mokutil", "--import", _mok(facts)),),
                 needs=("root", "reboot"),
                 verify=("mokutil", "--test-key", _mok(facts)),
