@@ -30,6 +30,10 @@ it at once. Otherwise both ends could wait for each other to read."""
 TIME_LIMIT = 120.0
 """Seconds for one input; an honest one takes some milliseconds."""
 COLLECT_EVERY = 200
+MAX_STARTS = 3
+"""Times that a process is started in a row without being heard of."""
+READY = "ready"
+"""What a worker says before it answers anything."""
 
 Answer = NodeRecord | Unreadable
 
@@ -84,6 +88,8 @@ def serve(pipe: Connection, settings: Settings) -> None:
     gc.disable()  # cycles are few: a third of the time goes into looking for them
     gc.freeze()
     count = 0
+    with contextlib.suppress(OSError):
+        pipe.send(READY)
     while True:
         try:
             given = pipe.recv()
@@ -102,11 +108,14 @@ class _Worker:
         self._settings = settings
         self.given: deque[tuple[int, Input]] = deque()
         self.since = 0.0
+        self._starts = 0
         self._start()
 
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
+        self._ready = False
+        self._starts += 1
         self._process = context.Process(target=serve, args=(theirs, self._settings), daemon=True)
         # Ctrl-C goes to the whole group. The mask is inherited: a worker that is still importing does not hear it either.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -132,26 +141,39 @@ class _Worker:
         with contextlib.suppress(OSError):
             self.pipe.send(given)
 
-    def answer(self) -> tuple[int, Answer]:
-        """What it says to the first input it was given; its end is an answer too."""
+    def answer(self) -> tuple[int, Answer] | None:
+        """What it says to the first input it was given; its end is an answer too. None: it has just begun.
+
+        Raises RuntimeError when it ends before that again and again: no other one would fare better.
+        """
         try:
             said: Any = self.pipe.recv()
         except (EOFError, OSError):
-            return self.lost("the reader ended while it read this")
+            if self._ready:
+                return self.lost("the reader ended while it read this")
+            if self._starts >= MAX_STARTS:
+                raise RuntimeError("no process can be started to read the inputs; --jobs 1 does without") from None
+            self._again(list(self.given))
+            return None
         self.since = time.monotonic()
+        if not self._ready:
+            self._ready, self._starts = True, 0
+            return None
         return self.given.popleft()[0], said
 
     def lost(self, reason: str) -> tuple[int, Answer]:
         """Give up the first input, and start again for the others."""
-        self.end()
         place, given = self.given.popleft()
-        rest = list(self.given)
+        self._again(list(self.given))
+        return place, Unreadable(given.name, given.source, reason)
+
+    def _again(self, inputs: list[tuple[int, Input]]) -> None:
+        """A new process, for these inputs."""
+        self.end()
         self.given.clear()
         self._start()
-        self.since = time.monotonic()
-        for number, later in rest:
-            self.give(number, later)
-        return place, Unreadable(given.name, given.source, reason)
+        for place, given in inputs:
+            self.give(place, given)
 
     def end(self) -> None:
         self.pipe.close()
@@ -181,8 +203,8 @@ def _work(inputs: Iterator[Input], workers: list[_Worker]) -> Iterator[Answer]:
             return
         if busy and due not in ready:
             for pipe in wait(list(busy), timeout=1.0):
-                place, answer = busy[pipe].answer()  # type: ignore[index]
-                ready[place] = answer
+                if said := busy[pipe].answer():  # type: ignore[index]
+                    ready[said[0]] = said[1]
             now = time.monotonic()
             for worker in busy.values():
                 if worker.given and now - worker.since > TIME_LIMIT:

@@ -89,7 +89,8 @@ def draw(topology: Topology) -> Drawing:
         y += 16
         shapes.append(Shape("path", name, (), f"M8 {y - 4:g}H30"))
         shapes.append(Shape("text", "faint", (38, y), WORDS[name]))
-    return Drawing(WIDTH, round(y + 10), describe(topology), tuple(shapes))
+    title = describe(topology) + (f" {topology.note}." if topology.note else "")
+    return Drawing(WIDTH, round(y + 10), title, tuple(shapes))
 
 
 def describe(topology: Topology) -> str:

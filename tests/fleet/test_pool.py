@@ -59,6 +59,14 @@ def test_a_worker_that_dies_costs_one_input() -> None:
     assert len(lost) <= 1 and not multiprocessing.active_children()
 
 
+def test_workers_that_cannot_start_are_not_started_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as in a program whose main module does its work when it is imported: spawn imports it again."""
+    monkeypatch.setattr(pool, "serve", len)  # ends at once with an error
+    with pytest.raises(RuntimeError, match="--jobs 1"):
+        sources(lines(60), jobs=2)
+    assert not multiprocessing.active_children()
+
+
 def test_an_input_that_takes_too_long_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A FIFO that nobody writes to stands for whatever holds a reader up."""
     monkeypatch.setattr(pool, "TIME_LIMIT", 3.0)

@@ -41,6 +41,7 @@
       const value = node.fields[field(name)];
       cell.classList.toggle("version", name !== "gpu" && name !== "os");
       cell.classList.toggle("long", name === "torch" || name === "kernel");
+      cell.classList.toggle("system", name === "os");
       if (value === null) {
         cell.classList.add("none");
         cell.append(make("span", "soft", "unknown"));
