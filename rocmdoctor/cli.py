@@ -498,7 +498,9 @@ def _status(report: Report, failing: Sequence[str], profile: str | None) -> int:
 def run(argv: Sequence[str]) -> int:
     """Run one command line; every way out is an exit status and at most one line on standard error."""
     try:
-        code = app(args=list(argv), prog_name="rocmdoctor", standalone_mode=False)
+        # typer would take 50 columns of a narrower terminal
+        narrow = {"terminal_width": min(width(), 80)} if not {"-h", "--help"}.isdisjoint(argv) else {}
+        code = app(args=list(argv), prog_name="rocmdoctor", standalone_mode=False, **narrow)
     except (KeyboardInterrupt, typer.Abort):
         complain("interrupted")
         return INTERRUPTED

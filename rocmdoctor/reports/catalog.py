@@ -18,6 +18,9 @@ def listing(checks: Sequence[Check], width: int = 80) -> str:
     column = min(max((len(c.id) for c in checks), default=0) + 2, 40)
     for check in checks:
         title = printable(check.title) + (" (only with --deep)" if check.deep else "")
+        if width < column + 30:  # no room beside the name
+            lines += [printable(check.id), *wrap(title, width, "    ")]
+            continue
         lines += wrap(title, width, " " * column, f"{printable(check.id):<{column}}")
     return "".join(f"{line}\n" for line in lines)
 

@@ -25,7 +25,7 @@ UNRECOGNISED = (
 
 def render(diagnosis: Diagnosis, *, verbose: bool = False, color: bool = False, width: int = 80, as_root: bool = False) -> str:
     """`diagnosis` within `width` columns (commands may be wider). `verbose`: all candidates, each with its reason."""
-    return "".join(f"{line}\n" for line in _lines(diagnosis, verbose, color, max(width, 60), as_root))
+    return "".join(f"{line}\n" for line in _lines(diagnosis, verbose, color, max(width, 40), as_root))
 
 
 def render_unrecognised(width: int = 80) -> str:
@@ -35,7 +35,7 @@ def render_unrecognised(width: int = 80) -> str:
 
 def _lines(diagnosis: Diagnosis, verbose: bool, color: bool, width: int, as_root: bool) -> Iterator[str]:
     for match in diagnosis.matches:
-        yield style(printable(match.error.title, 100), "strong", color)
+        yield from (style(line, "strong", color) for line in wrap(printable(match.error.title, 100), width))
         yield from wrap(f'"{printable(match.excerpt, 240)}"', width, INDENT)
         yield from wrap(match.error.meaning, width, INDENT)
         yield ""

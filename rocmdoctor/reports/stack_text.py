@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from rocmdoctor.reports.printable import printable, style, wrap
 from rocmdoctor.stack import DIFFERS, FITS, MISSING, UNKNOWN, Layer, Stack
 
+COLUMNS = 60
+"""Fewer are too few for a table."""
 NAME, VERSION, FIT = 16, 22, 9
 """Columns of the first three fields; the origin takes the rest."""
 MARGIN = " " * NAME
@@ -24,12 +26,14 @@ WORDS = ((FITS, "fit"), (DIFFERS, "differ"), (UNKNOWN, "unknown"), (MISSING, "no
 
 
 def render(stack: Stack, *, verbose: bool = False, color: bool = False, width: int = 80) -> str:
-    """`stack` for a terminal of `width` columns (60 at least). `verbose`: also why a layer fits. Host text is escaped."""
-    return "".join(f"{line}\n" for line in _lines(stack, verbose, color, max(width, 60)))
+    """`stack` for a terminal of `width` columns (40 at least). `verbose`: also why a layer fits. Host text is escaped."""
+    return "".join(f"{line}\n" for line in _lines(stack, verbose, color, max(width, 40)))
 
 
 def _lines(stack: Stack, verbose: bool, color: bool, width: int) -> Iterator[str]:
-    yield style(f"{'Layer':<{NAME}}{'Version':<{VERSION}}{'Fit':<{FIT}}From", "strong", color)
+    narrow = width < COLUMNS
+    if not narrow:
+        yield style(f"{'Layer':<{NAME}}{'Version':<{VERSION}}{'Fit':<{FIT}}From", "strong", color)
     group = name = ""
     for layer in stack.layers:
         if layer.group != group:
@@ -37,11 +41,19 @@ def _lines(stack: Stack, verbose: bool, color: bool, width: int) -> Iterator[str
             yield style(HEADINGS.get(group, group), "faint", color)
         label = "" if layer.name == name else layer.name
         name = layer.name
-        yield from _row(layer, label, verbose, color, width)
+        yield from (_narrow_row(layer, verbose, width) if narrow else _row(layer, label, verbose, color, width))
     counts = ", ".join(f"{stack.count(fit)} {word}" for fit, word in WORDS if stack.count(fit))
     against = f", compared with ROCm {printable(stack.rocm, 20)}" if stack.rocm else ""
     yield ""
     yield from wrap(f"{len(stack.layers)} layers{against}: {counts}.", width)
+
+
+def _narrow_row(layer: Layer, verbose: bool, width: int) -> Iterator[str]:
+    """The same as sentences, for a terminal too narrow for columns."""
+    parts = [layer.version or "-", layer.fit, *([layer.source] if layer.source else [])]
+    yield from wrap(f"{printable(layer.name, 40)}: {', '.join(printable(p, 300) for p in parts)}", width, "    ", "  ")
+    if layer.why and (verbose or layer.fit != FITS):
+        yield from wrap(printable(layer.why, 300), width, "    ", "    ")
 
 
 def _row(layer: Layer, label: str, verbose: bool, color: bool, width: int) -> Iterator[str]:

@@ -12,6 +12,7 @@ from hypothesis import given
 from prometheus_client.parser import text_string_to_metric_families
 
 from rocmdoctor.reports import prometheus
+from rocmdoctor.reports.printable import inert
 from rocmdoctor.results import Report, Status
 from tests.reports.hostile_reports import NASTY, REPORTS
 from tests.reports.sample_reports import BROKEN, HEALTHY, KFD_ACCESS, NO_GPU, gpu, report
