@@ -87,6 +87,7 @@ def test_wheel(dist: Path, environment: Callable[..., Path], tmp_path: Path) -> 
         names = archive.namelist()
     assert {n.split("/")[0] for n in names if ".dist-info/" not in n} == {"rocmdoctor"}
     assert {"rocmdoctor/py.typed", "rocmdoctor/compat_matrix.yaml", "rocmdoctor/checks/__init__.py"} <= set(names)
+    assert {f"rocmdoctor/reports/fleet_page/page.{ending}" for ending in ("html", "css", "js")} <= set(names)
     ids, matrix, where = tells(environment(wheel), tmp_path)
     assert (ids, matrix) == tree_tells()
     assert where.startswith(str(tmp_path))
