@@ -108,14 +108,25 @@ def run_or_fail(run: Run, argv: Argv, timeout: float | None = None) -> str:
     if not answer.found:
         raise ChangeFailed(f"{argv[0]} is not installed")
     if answer.timed_out:
-        raise ChangeFailed(f"{' '.join(argv[:2])} took too long and was stopped")
+        raise ChangeFailed(f"{name_of(argv)} took too long and was stopped")
     if answer.rc != 0 and not (argv[0] == "zypper" and answer.rc in ZYPPER_DONE):
-        raise ChangeFailed(f"{' '.join(argv[:2])} ended with status {answer.rc}: {last_words(answer.stdout, answer.stderr)}")
+        raise ChangeFailed(f"{name_of(argv)} ended with status {answer.rc}: {last_words(answer.stdout, answer.stderr)}")
     return answer.stdout
+
+
+_VERBS = frozenset({"install", "remove", "purge", "update", "refresh", "makecache", "downgrade", "autoinstall", "pip", "venv"})
+_TELLING = ("E:", "Error", "error:", "ERROR", "Problem:", "dpkg: error", "No provider of", "nothing provides")
+_TELLING_INSIDE = ("Signature verification failed", "is not signed", "GPG check FAILED", "[error]", "No space left")
+
+
+def name_of(argv: Argv) -> str:
+    """A program with what it was to do: "dnf install", "python -m pip"."""
+    verb = next((word for word in argv[1:] if word in _VERBS), "")
+    return f"{argv[0]} {verb}".strip()
 
 
 def last_words(*streams: str) -> str:
     """The line of a program's output that says most: an error's, else the last one."""
     lines = [line.strip() for stream in streams for line in stream.splitlines() if line.strip()]
-    telling = [line for line in lines if line.startswith(("E:", "Error", "error:", "ERROR", "Problem", "dpkg: error"))]
+    telling = [line for line in lines if line.startswith(_TELLING) or any(words in line for words in _TELLING_INSIDE)]
     return (telling or lines or ["it said nothing"])[0 if telling else -1][:300]

@@ -55,7 +55,9 @@ def install(manager: str, wishes: Iterable[Wish], *, removals: bool = False, dow
     if manager == "zypper":
         down = ("--oldpackage",) if downgrade else ()
         return ("zypper", "--non-interactive", "install", *(("--dry-run",) if dry else ()), *down, *names)
-    return (manager, *(no_change(manager) if dry else ("-y",)), "downgrade" if downgrade else "install", *names)
+    # without --best an older version that is installed is good enough for dnf (RHEL has it in dnf.conf, others have not)
+    best = ("--best",) if manager == "dnf" and not downgrade else ()
+    return (manager, *(no_change(manager) if dry else ("-y",)), *best, "downgrade" if downgrade else "install", *names)
 
 
 def remove(manager: str, names: Sequence[str], *, purge: bool = True, dry: bool = False) -> Argv:

@@ -180,7 +180,7 @@ def test_command_lines() -> None:
     assert managers.install("apt", wishes)[-2:] == ("rocm", "amdrocm7.14=7.14.1*") and "--no-remove" in managers.install(
         "apt", wishes
     )
-    assert managers.install("dnf", wishes) == ("dnf", "-y", "install", "rocm", "amdrocm7.14-7.14.1*")
+    assert managers.install("dnf", wishes) == ("dnf", "-y", "--best", "install", "rocm", "amdrocm7.14-7.14.1*")
     assert managers.install("zypper", wishes, downgrade=True)[2:4] == ("install", "--oldpackage")
     assert managers.install("dnf", wishes, downgrade=True, dry=True)[:2] == ("dnf", "--assumeno")
     assert managers.remove("apt", ["a"])[-2:] == ("purge", "a") and managers.remove("dnf", ["a"])[-2:] == ("--noautoremove", "a")
