@@ -7,6 +7,7 @@ import fcntl
 import hashlib
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -38,16 +39,16 @@ def lock(cache: Path, name: str) -> Iterator[None]:
 
 
 def cache_of(cache: Path, name: str, key: str, build: Callable[[Path], None]) -> Path:
-    """The folder NAME-KEY in the cache, filled by `build` when it is not there; older ones of that name are cleared away.
-
-    One that a run may still use (a running test holds it as a mount) cannot go and stays until the next build.
-    """
+    """The folder NAME-KEY in the cache, filled by `build` when it is not there. Others of that name go when nobody has asked for
+    them for an hour: another run may be in the middle of its tests."""
     folder = cache / f"{name}-{key}"
     with lock(cache, name):
         if not (folder / ".complete").exists():
             for old in cache.glob(f"{name}-*"):
-                shutil.rmtree(old, ignore_errors=True)
+                if old == folder or time.time() - old.stat().st_mtime > 3600:
+                    shutil.rmtree(old, ignore_errors=True)
             folder.mkdir()
             build(folder)
             (folder / ".complete").write_text("")
+        os.utime(folder)
     return folder

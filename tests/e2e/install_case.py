@@ -55,13 +55,13 @@ class InstallCase:
         gpu: str | Sequence[str] = "gfx1100",
         *,
         driver: str | None = "inbox",
-        disk: str = "3g",
+        disk: str = "200g",
         trust: bool = True,
         proxy: bool = False,
         parts: Parts | None = None,
     ) -> None:
         """`distribution`: one of dress.DISTRIBUTIONS. `gpu`: gfx targets, () for none. `driver` None: the kernel's own module is
-        not installed, so nothing is loaded. `disk`: size of all that can be written. `trust` False: the mirror's certificate
+        not installed, so nothing is loaded. `disk`: size of all that can be written (it lies in memory, as far as it is used). `trust` False: the mirror's certificate
         authority is not trusted by the system (it lies at /.e2e/state/authority.pem). `proxy`: names resolve nowhere, and only
         the proxy at `proxy_url` leads out."""
         parts = parts or Parts()

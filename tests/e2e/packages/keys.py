@@ -49,6 +49,10 @@ class Key:
         """An armoured signature (repomd.xml.asc)."""
         return _gpg(self.home, "--local-user", self.fingerprint, "--armor", "--detach-sign", "--output", "-", str(path))
 
+    def rest(self) -> None:
+        """End the agent that gpg started for this key."""
+        subprocess.run(["gpgconf", "--homedir", str(self.home), "--kill", "all"], capture_output=True)
+
 
 def make_key(home: Path, name: str, owner: str) -> Key:
     """A new RSA key in a home folder of its own. Takes a quarter of a second."""
@@ -62,7 +66,6 @@ def make_key(home: Path, name: str, owner: str) -> Key:
     _gpg(home, f"--faked-system-time={BORN[:4]}0102T000000!", "--quick-set-expire", fingerprint, "1y")
     expired = _gpg(home, "--armor", "--export", fingerprint)
     _gpg(home, "--quick-set-expire", fingerprint, "never")
-    subprocess.run(["gpgconf", "--homedir", str(home), "--kill", "all"], capture_output=True)
     return Key(name, home, fingerprint, armoured, binary, expired)
 
 

@@ -81,6 +81,8 @@ def _build(base: Path) -> None:
     _put(stable / "rocm/gpg/packages.gpg", keys["amdrocm"].armoured)
     for name in ("packages-multi-arch", "packages"):
         _put(older / f"rocm/{name}/gpg/rocm.gpg", keys["amdrocm"].armoured)
+    for made in keys.values():
+        made.rest()
     certificates.make(base / "tls", [*sorted(path.name for path in www.iterdir()), "mirror.test"])
 
 
