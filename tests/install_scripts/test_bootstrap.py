@@ -123,7 +123,7 @@ def environments(prefix: Path) -> list[str]:
 def version(prefix: Path) -> str:
     """What the installed program says, of itself and not of a tree on PYTHONPATH; "" where it does not run."""
     try:
-        words = [prefix / "bin/rocmdoctor", "--version"]
+        words = [str(prefix / "bin/rocmdoctor"), "--version"]
         return subprocess.run(words, capture_output=True, text=True, timeout=30, env={}, cwd="/").stdout.strip()
     except OSError:
         return ""
@@ -145,7 +145,7 @@ def test_install_again_and_uninstall(bootstrap: Bootstrap, tree: Path, wheels: P
     assert listing(tree) == before, "the build left something in the sources"
     assert version(prefix) == f"rocmdoctor {_version()}"
     HostBuilder().with_fault("fault_not_in_group").write(tmp_path)
-    words = [prefix / "bin/rocmdoctor", "check", "--snapshot", tmp_path]
+    words = [str(prefix / "bin/rocmdoctor"), "check", "--snapshot", str(tmp_path)]
     judged = subprocess.run(words, capture_output=True, text=True, timeout=60, env={}, cwd="/")
     assert judged.returncode == 1 and "permissions.kfd-access" in judged.stdout
 

@@ -48,11 +48,9 @@ def monitor(scripts: Path) -> dict[str, Any]:
 
 def test_npd_fields(scripts: Path) -> None:
     read = monitor(scripts)
-    for place, values in (
-        ("", [read]),
-        ("pluginConfig", [read["pluginConfig"]]),
-        *((k, read[k]) for k in ("conditions", "rules")),
-    ):
+    places: dict[str, list[dict[str, Any]]] = {"": [read], "pluginConfig": [read["pluginConfig"]]}
+    places |= {"conditions": read["conditions"], "rules": read["rules"]}
+    for place, values in places.items():
         for value in values:
             assert set(value) <= set(NPD_FIELDS[place])
             assert all(type(v) is NPD_FIELDS[place][k] for k, v in value.items())
