@@ -37,7 +37,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "reports": {"host", "engine", "facts", "stack", "diagnosis", "topology", "fleet", "plan"},  # of the host the redaction
     "plan": {"host", "facts", "matrix"},
     "plan.commands": {"host", "facts", "matrix", "engine", "examination", "plan", "reports", "terminal"},
-    "matrix.commands": {"matrix", "reports"},
+    "matrix.commands": {"matrix", "reports", "terminal"},
     "fleet.commands": {"fleet", "reports", "terminal"},
     "terminal": {"reports"},
     "cli": {
