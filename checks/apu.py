@@ -133,11 +133,11 @@ def apu_kernel(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         yield Finding(
             Status.WARN,
             f"ROCm {rocm} on kernel {facts.kernel.release} is not a pair that AMD names for the {gpu.label} ({gpu.gfx})",
-            pair.reason,
+            remedies.sentence(pair.reason),
             (
                 Evidence("uname -r", facts.kernel.release),
                 Evidence("ROCm", rocm),
-                Evidence(f"compat_matrix.yaml {matrix.date}", pair.reason),
+                Evidence(f"compat_matrix.yaml {matrix.date}", f"ROCm {pair.rocm_from} or later, {pair.kernels_text}"),
             ),
             (
                 Fix(
@@ -165,12 +165,15 @@ def bad_firmware(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         yield Finding(
             Status.WARN,
             f"The linux-firmware of {date} is known to break {gfx}",
-            bad,
+            remedies.sentence(bad),
             (Evidence(f"package {facts.firmware.package}", facts.firmware.package_version or ""),),
             (
                 Fix(
-                    "Update linux-firmware (or go back to the snapshot before), rebuild the initramfs and reboot",
-                    remedies.install(facts, facts.firmware.package) if facts.firmware.package else (),
+                    "Update linux-firmware (or go back to the snapshot before), and rebuild the initramfs",
+                    (
+                        *(remedies.install(facts, facts.firmware.package) if facts.firmware.package else ()),
+                        *((remedies.initramfs(facts),) if remedies.initramfs(facts) else ()),
+                    ),
                     needs=("root", "network", "reboot"),
                     verify=recheck("firmware.*"),
                 ),

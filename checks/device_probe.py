@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rocmdoctor import versions
-from rocmdoctor.checks import remedies
+from rocmdoctor.checks import fitting, remedies
 from rocmdoctor.checks.binding import GIVEN_AWAY, ON_A_KERNEL, without_driver
 from rocmdoctor.checks.remedies import initramfs, log_evidence, recheck, said
 from rocmdoctor.engine import NotApplicable, check
@@ -99,8 +99,7 @@ def bar_assigned(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             ),
             (
                 Fix(
-                    "Enable 'Above 4G Decoding' (and Resizable BAR where offered) in the BIOS, disable CSM, update the "
-                    "BIOS; then reboot",
+                    "Enable 'Above 4G Decoding' (and Resizable BAR where offered) in the BIOS, disable CSM, update the BIOS",
                     needs=("reboot",),
                 ),
             ),
@@ -135,7 +134,7 @@ def kernel_knows(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             (
                 _newer_kernel(facts, matrix, first),
                 # AMD's packaged driver is not for the APUs of its Ryzen table (rules.md 10).
-                *((_oem_kernel(facts),) if gpu.klass == "apu" else (_packaged_driver(facts),)),
+                *((_oem_kernel(facts),) if gpu.klass == "apu" else (*_packaged_driver(facts, matrix, gpu),)),
             ),
         )
 
@@ -159,7 +158,7 @@ def _newer_kernel(facts: Facts, matrix: Matrix, first: str) -> Fix:
         )
     if os.id == "ubuntu" and os.version_id:
         return Fix(
-            f"Install the HWE kernel of Ubuntu {os.version_id} (Linux {first} or newer is needed) and reboot",
+            f"Install the HWE kernel of Ubuntu {os.version_id} (Linux {first} or newer is needed)",
             remedies.install(facts, f"linux-generic-hwe-{os.version_id}"),
             needs=("root", "network", "reboot"),
             verify=recheck("kernel.*", "amdgpu_module.*"),
@@ -184,12 +183,23 @@ def _oem_kernel(facts: Facts) -> Fix:
     )
 
 
-def _packaged_driver(facts: Facts) -> Fix:
-    return Fix(
-        "Or install AMD's packaged driver (amdgpu-dkms), which brings the GPU to this kernel where AMD lists the pair",
-        remedies.install(facts, *remedies.headers(facts), "amdgpu-dkms"),
-        needs=("root", "network", "reboot"),
-    )
+def _packaged_driver(facts: Facts, matrix: Matrix, gpu: Gpu) -> tuple[Fix, ...]:
+    """AMD's packaged driver brings the GPU to an older kernel, where a release lists all of them; not for APUs (rules.md 10)."""
+    base = fitting.base_of(facts, matrix)
+    if gpu.klass == "apu" or base is None:
+        return ()
+    family, release = gpu.family, facts.kernel.release
+    for rocm in reversed(matrix.versions):
+        if fitting.fits(facts, matrix, rocm, base) and matrix.kernel(rocm, base.id, base.version, release, family=family).ok:
+            return (
+                Fix(
+                    f"Install AMD's packaged driver (amdgpu-dkms) with ROCm {rocm}, whose list names this kernel and GPU",
+                    (("rocmdoctor", "install", "--rocm", rocm, "--driver", "dkms"),),
+                    needs=("root", "network", "reboot"),
+                    verify=recheck("kernel.*", "amdgpu_module.*"),
+                ),
+            )
+    return ()
 
 
 @check(
@@ -251,7 +261,6 @@ def bound(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 if old
                 else Fix(
                     "Read `dmesg | grep amdgpu` from the first error on; a reboot clears a card that was left in a bad state",
-                    needs=("reboot",),
                 ),
                 *(() if old else _by_what_the_log_says(facts)),
             ),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rocmdoctor.checks import remedies
+from rocmdoctor import versions
+from rocmdoctor.checks import fitting, remedies
 from rocmdoctor.checks.binding import ON_A_KERNEL, any_bound
 from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.engine import NotApplicable, check
@@ -59,7 +60,7 @@ def dkms_running_kernel(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         )
     if failed:
         fixes.append(remedies.inbox_driver(facts) if name == "amdgpu-dkms" else _remove_rock(facts, name))
-        fixes.append(_newer_driver(facts, matrix))
+        fixes += _newer_driver(facts, matrix, package.driver_release if package else None)
     if not failed or name != "amdgpu-dkms":
         fixes.insert(
             0,
@@ -75,7 +76,7 @@ def dkms_running_kernel(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     yield Finding(
         Status.FAIL if fails else Status.WARN,
         f"{name} {'does not build' if failed else 'is not built'} for the running kernel {release}",
-        (f"{known_failure.reason} " if known_failure else "")
+        (f"{remedies.sentence(known_failure.reason)} " if known_failure else "")
         + ("The kernel's own driver serves the GPU meanwhile." if any_bound(facts) else "No GPU has a driver because of it."),
         tuple(evidence),
         tuple(fixes),
@@ -95,15 +96,30 @@ def _wanted_compiler(facts: Facts, errors: list[str]) -> str | None:
 
 def _remove_rock(facts: Facts, name: str) -> Fix:
     return Fix(
-        f"Or remove {name}, finish the interrupted installation, and use the kernel's own (inbox) driver",
+        f"Remove {name}, finish the interrupted installation, and use the kernel's own (inbox) driver",
         (*remedies.remove(facts, name), *((("dpkg", "--configure", "-a"),) if remedies.manager(facts) == "apt" else ())),
         needs=("root", "reboot"),
         verify=recheck("dkms.*", "packages.*"),
     )
 
 
-def _newer_driver(facts: Facts, matrix: Matrix) -> Fix:
-    return Fix(
-        "Or install a newer driver release whose notes name this kernel (`rocmdoctor matrix suggest` with this kernel names one)",
-        needs=("root", "network", "reboot"),
-    )
+def _newer_driver(facts: Facts, matrix: Matrix, installed: str | None) -> tuple[Fix, ...]:
+    """A release whose list names this kernel, with a newer driver than the installed one; nothing where there is none."""
+    base, release = fitting.base_of(facts, matrix), facts.kernel.release
+    if base is None:
+        return ()
+    for rocm in reversed(matrix.versions):
+        driver = matrix.driver_for(rocm)
+        if installed and (driver is None or versions.key(driver) <= versions.key(installed)):
+            continue
+        if not fitting.fits(facts, matrix, rocm, base) or not matrix.kernel(rocm, base.id, base.version, release).ok:
+            continue
+        return (
+            Fix(
+                f"Install ROCm {rocm}{f' with its driver {driver}' if driver else ''}, whose list names this kernel",
+                (("rocmdoctor", "install", "--rocm", rocm, "--driver", "dkms"),),
+                needs=("root", "network", "reboot"),
+                verify=recheck("dkms.*", "amdgpu_module.*"),
+            ),
+        )
+    return ()

@@ -237,7 +237,7 @@ def gpus_left(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     elif left.count == 0 and left.hidden_by:
         yield Finding(
             Status.FAIL,
-            f"{left.hidden_by} leaves none of the {remedies.count(total, 'GPU')} visible",
+            f"{left.hidden_by} leaves no GPU visible of {total}",
             "Driver and run time are fine; the variable hides every GPU from the programs of this session.",
             evidence,
             (

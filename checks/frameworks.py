@@ -70,7 +70,7 @@ def jax(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     rocm = [p for p in found.jax_parts if p.accelerator == "rocm"]
     jaxlib = found.env.get("jaxlib") or found.env.get("jax")
     if not rocm:
-        yield from _jax_for_cuda(facts, found)
+        yield from _jax_for_cuda(facts, matrix, found)
         return
     plugin = next((p for p in rocm if p.kind == "plugin"), None)
     names = ", ".join(f"{p.distribution.name} {p.distribution.version}" for p in rocm)
@@ -131,9 +131,12 @@ def jax(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         )
 
 
-def _jax_for_cuda(facts: Facts, found: Frameworks) -> Iterator[Finding]:
+def _jax_for_cuda(facts: Facts, matrix: Matrix, found: Frameworks) -> Iterator[Finding]:
     """JAX without ROCm packages may be meant for the CPU; with CUDA's it was meant for a GPU."""
     cuda = [p.distribution for p in found.jax_parts]
+    jax, here = found.env.get("jaxlib") or found.env.get("jax"), rocm_here(facts, found)
+    stem = _jax_plugin_for(matrix, here[0][0]) if here else None
+    wanted = _jax_packages(stem, jax.version.partition("+")[0]) if stem and jax else ()
     if not cuda or nvidia_here(facts):
         raise NotApplicable(
             "JAX has no ROCm plug-in here: it computes on the CPU" if not cuda else "an NVIDIA GPU is here as well"
@@ -145,9 +148,10 @@ def _jax_for_cuda(facts: Facts, found: Frameworks) -> Iterator[Finding]:
         seen(*cuda),
         (
             Fix(
-                "Remove the CUDA packages of JAX and install the ROCm ones",
-                (pip(found, "uninstall", "-y", *(d.name for d in cuda)),),
+                "Remove the CUDA packages of JAX" + (" and install the ROCm ones" if wanted else "; AMD names the ROCm ones"),
+                (pip(found, "uninstall", "-y", *(d.name for d in cuda)), *((pip(found, "install", *wanted),) if wanted else ())),
                 needs=("network",),
+                verify=recheck("python.jax"),
             ),
         ),
     )
@@ -165,8 +169,12 @@ def _jax_plugin_for(matrix: Matrix, rocm: str) -> str | None:
     return None
 
 
+def _jax_packages(stem: str, version: str) -> tuple[str, ...]:
+    return (f"jax=={version}", f"{stem}-plugin=={version}", f"{stem}-pjrt=={version}")
+
+
 def _jax_fix(found: Frameworks, stem: str, version: str) -> Fix:
-    wanted = (f"jax=={version}", f"{stem}-plugin=={version}", f"{stem}-pjrt=={version}")
+    wanted = _jax_packages(stem, version)
     return Fix(
         "Install jax, plug-in and pjrt of one version in one command",
         (pip(found, "install", *wanted),),

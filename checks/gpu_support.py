@@ -221,7 +221,7 @@ def kernel(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         yield Finding(
             Status.WARN,
             f"The kernel {facts.kernel.release} is not on AMD's list for ROCm {rocm} on {base.id} {base.version}",
-            answer.reason,
+            remedies.sentence(answer.reason),
             (Evidence("uname -r", facts.kernel.release), Evidence(f"compat_matrix.yaml {matrix.date}", answer.reason)),
             (
                 _listed_kernel(facts, matrix, rocm, base),

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from rocmdoctor import versions
-from rocmdoctor.checks import remedies
+from rocmdoctor.checks import remedies, repo_remedies
 from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
@@ -63,7 +63,7 @@ def boot(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 verify=recheck("disk.*", "packages.*"),
             ),
             Fix(
-                "Or remove amdgpu-dkms where the kernel's own driver serves the GPU: its firmware is what makes the "
+                "Remove amdgpu-dkms where the kernel's own driver serves the GPU: its firmware is what makes the "
                 "initramfs large",
                 remedies.remove(facts, "amdgpu-dkms"),
                 needs=("root", "reboot"),
@@ -86,6 +86,7 @@ def configured(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     if not broken:
         return
     ours = {p.name for p in broken}
+    shadowing = known(lambda: repo_remedies.unpinned(facts, matrix), [])
     wants = [u for u in known(lambda: packages.unmet(), ()) if u.package.name in ours and not u.waits]
     other = _build_for_another_kernel(facts) if ours & {"amdgpu-dkms", "rock-dkms"} else None
     evidence = tuple(Evidence(f"package {p.name}", f"{p.version}: {p.state}") for p in broken[:4]) + tuple(
@@ -95,7 +96,11 @@ def configured(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     yield Finding(
         Status.FAIL,
         f"{broken[0].name} is {broken[0].state}"
-        + (f" and {len(broken) - 1} more packages are not complete" if len(broken) > 1 else ""),
+        + (
+            f" and {remedies.count(len(broken) - 1, 'more package is', 'more packages are')} not complete"
+            if len(broken) > 1
+            else ""
+        ),
         (
             f"It wants {wants[0]}, and {wants[0].found.full_version if wants[0].found else 'nothing of that name'} is installed."
             if wants
@@ -120,15 +125,18 @@ def configured(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 if other
                 else ()
             ),
-            Fix(
+            # The distribution's packages in AMD's place are why nothing can be configured: the pin belongs to the remedy.
+            repo_remedies.pin(facts, shadowing)
+            if shadowing
+            else Fix(
                 "Finish the interrupted installation",
                 (("dpkg", "--configure", "-a"), ("apt-get", "install", "-f")),
                 needs=("root", "network"),
                 verify=recheck("packages.*"),
             ),
             Fix(
-                f"If it fails again, remove what does not fit: {', '.join(p.name for p in broken[:3])}",
-                remedies.remove(facts, *(p.name for p in broken[:3])),
+                f"If it fails again, remove what does not fit ({remedies.count(len(broken), 'package')})",
+                remedies.remove(facts, *(p.name for p in broken)),
                 needs=("root",),
             ),
         ),
@@ -176,7 +184,7 @@ def one_release(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             (
                 Fix(
                     "Remove the versioned ones, or the unversioned; not both stay",
-                    remedies.remove(facts, *(p.name for p in extra[:6])),
+                    remedies.remove(facts, *(p.name for p in extra)),
                     needs=("root",),
                     verify=recheck("packages.*"),
                 ),
@@ -193,7 +201,7 @@ def one_release(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             (
                 Fix(
                     "Remove the release that is not needed, or install the other one by its versioned packages as well",
-                    remedies.remove(facts, *(p.name for p in versioned[:6])),
+                    remedies.remove(facts, *(p.name for p in versioned)),
                     needs=("root",),
                     verify=recheck("packages.*"),
                 ),
@@ -209,14 +217,14 @@ def one_release(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     yield Finding(
         Status.FAIL,
         f"ROCm packages of {len(counts)} releases are mixed: {', '.join(sorted(counts, key=versions.key))}",
-        f"{len(odd)} package(s), {', '.join(p.name for p in odd[:3])} among them, are not of {main} like the rest: a "
+        f"{remedies.count(len(odd), 'package')}, {', '.join(p.name for p in odd[:3])} among them, not of {main} like the rest: a "
         "partial upgrade. Libraries of one release look for files that only that release has.",
         (*tuple(Evidence(f"package {p.name}", p.version) for p in odd[:4]), Evidence("packages", f"{counts[main]} of {main}")),
         (
             Fix(
                 "Remove the packages of the older line first, as AMD asks: the two lines have other names and places, and an "
                 "upgrade does not replace one by the other",
-                remedies.remove(facts, *(p.name for p in classic[:12])),
+                remedies.remove(facts, *(p.name for p in classic)),
                 needs=("root",),
                 verify=recheck("packages.*"),
             )

@@ -8,7 +8,7 @@ from functools import partial
 from rocmdoctor.checks import remedies
 from rocmdoctor.checks.binding import driverless
 from rocmdoctor.checks.kfd_node import refused_nodes
-from rocmdoctor.checks.remedies import recheck
+from rocmdoctor.checks.remedies import count, recheck
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
 from rocmdoctor.host import UnknownFact
@@ -63,7 +63,7 @@ def devices(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         yield Finding(
             Status.FAIL,
             "/dev/kfd was not passed into this container",
-            f"The host has {len(facts.gpus)} AMD GPU(s), as /sys shows, but without its node no ROCm program in here can "
+            f"The host has {count(len(facts.gpus), 'AMD GPU')}, as /sys shows, but without its node no ROCm program in here can "
             "use one.",
             (
                 Evidence("/dev/kfd", "absent"),
@@ -90,25 +90,24 @@ def devices(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             (Fix("Pass the whole folder /dev/dri", (run,), verify=recheck("container.*")),),
         )
     elif missing:
-        hint = " --env ROCR_VISIBLE_DEVICES=0 chooses among them" if len(wanted) > 1 else ""
+        chosen = (*run[:-1], "--env", "ROCR_VISIBLE_DEVICES=0", run[-1])
         yield Finding(
             Status.FAIL,
-            f"KFD shows {len(wanted)} GPUs here, but only {len(wanted) - len(missing)} render node(s) were passed in",
+            f"KFD shows {count(len(wanted), 'GPU')} here, but only "
+            f"{count(len(wanted) - len(missing), 'render node was', 'render nodes were')} passed in",
             "The topology in /sys is the host's: the run time tries every GPU in it and stops at the one whose render node "
             "is missing (error 0x1008).",
             tuple(Evidence(f"/dev/dri/renderD{m}", "absent") for m in missing[:4]),
             (
                 Fix(
-                    f"Pass all of /dev/dri with --device=/dev/dri and choose the GPU with ROCR_VISIBLE_DEVICES;{hint}".rstrip(
-                        ";"
-                    ),
-                    (run,),
+                    "Pass all of /dev/dri with --device=/dev/dri, and choose the GPU with ROCR_VISIBLE_DEVICES",
+                    (chosen,),
                     verify=recheck("container.*"),
                 ),
                 *(
                     (
                         Fix(
-                            "Or run the container rootful: only then the device cgroup hides the other GPUs from KFD's topology",
+                            "Run the container rootful: only then the device cgroup hides the other GPUs from KFD's topology",
                             needs=("root",),
                         ),
                     )

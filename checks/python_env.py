@@ -38,7 +38,7 @@ def amdsmi(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             (
                 Fix(
                     "Remove the amdsmi package from this environment",
-                    ((env.executable, "-m", "pip", "uninstall", "amdsmi"),),
+                    ((env.executable, "-m", "pip", "uninstall", "-y", "amdsmi"),),
                     verify=recheck("python.*"),
                 ),
             ),
@@ -52,11 +52,11 @@ def amdsmi(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             (
                 Fix(
                     "Remove pynvml and nvidia-ml-py from this environment (no AMD GPU needs them)",
-                    ((env.executable, "-m", "pip", "uninstall", "pynvml", "nvidia-ml-py"),),
+                    ((env.executable, "-m", "pip", "uninstall", "-y", "pynvml", "nvidia-ml-py"),),
                     verify=recheck("python.*"),
                 ),
                 Fix(
-                    "Or install ROCm's own amdsmi package into it",
+                    "Install ROCm's own amdsmi package into it",
                     ((env.executable, "-m", "pip", "install", "/opt/rocm/share/amd_smi"),),
                 ),
             ),

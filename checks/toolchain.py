@@ -179,9 +179,9 @@ def build_variables(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             tuple(Evidence("environment", f"{name}={facts.env[name]}"[:300]) for name in gone),
             (
                 Fix(
-                    f"Unset {' and '.join(gone)} (the tools find {right} by themselves), also in the start-up file that sets it",
-                    tuple(("unset", name) for name in gone),
-                    needs=("relogin",),
+                    f"Unset {' and '.join(gone)} (the tools find {right} by themselves), also where it is set",
+                    tuple(c for name in gone for c in remedies.unset(facts, name, "").commands),
+                    needs=tuple(dict.fromkeys(n for name in gone for n in remedies.unset(facts, name, "").needs)),
                     verify=recheck("rocm_install.build-variables"),
                 ),
             ),

@@ -156,7 +156,7 @@ def flash_attn(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 verify=recheck("python.flash-attn"),
             ),
             Fix(
-                "Or build it here for ROCm, or use its Triton back end",
+                "Build it here for ROCm, or use its Triton back end",
                 (
                     (
                         "env",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rocmdoctor.checks.remedies import log_evidence, recheck
+from rocmdoctor.checks.remedies import log_evidence, recheck, write
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts
 from rocmdoctor.matrix import Matrix
@@ -13,6 +13,8 @@ from rocmdoctor.results import Evidence, Finding, Fix, Status
 DOCS = "https://instinct.docs.amd.com/projects/amdgpu-docs/en/latest/system-optimization/mi300x.html"
 
 
+SYSCTL = "/etc/sysctl.d/60-rocm.conf"
+LIMITS = "/etc/security/limits.d/60-rocm.conf"
 SMALL_MEMLOCK = 64 << 20
 """Bytes. The defaults of old and current distributions are 64 KiB to 8 MiB; systemd's newer one is an eighth of the RAM."""
 
@@ -59,7 +61,7 @@ def iommu(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         (Evidence("/proc/cmdline", "no iommu=pt"), *log_evidence(facts, r"iommu: Default domain type", 1)),
         (
             Fix(
-                "Add iommu=pt to the kernel command line of the host (by the distribution's own tool), then reboot",
+                "Add iommu=pt to the kernel command line of the host (by the distribution's own tool)",
                 needs=("root", "reboot"),
                 verify=recheck("iommu.*"),
             ),
@@ -76,14 +78,23 @@ def iommu(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
 )
 def numa(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """AMD asks to switch automatic NUMA balancing off on Instinct servers; it costs speed only."""
-    if not any(g.klass == "instinct" for g in facts.gpus) or facts.limits.numa_balancing != 1:
+    if not any(g.klass == "instinct" for g in facts.gpus):
+        raise NotApplicable("no Instinct GPU: numa_balancing matters on servers of those")
+    if facts.limits.numa_balancing != 1:
         return
     yield Finding(
         Status.WARN,
         "Automatic NUMA balancing is on",
         "The kernel moves pages between CPU nodes while GPUs use them: slower and uneven kernels.",
         (Evidence("/proc/sys/kernel/numa_balancing", "1"),),
-        (Fix("Switch it off", (("sysctl", "-w", "kernel.numa_balancing=0"),), needs=("root",), verify=recheck("numa.*")),),
+        (
+            Fix(
+                f"Switch it off, now and at every boot ({SYSCTL})",
+                (write(SYSCTL, "kernel.numa_balancing=0"), ("sysctl", "-w", "kernel.numa_balancing=0")),
+                needs=("root",),
+                verify=recheck("numa.*"),
+            ),
+        ),
     )
 
 
@@ -97,8 +108,10 @@ def numa(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
 def shared_memory(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """Containers get 64 MiB of /dev/shm by default; RCCL with several GPUs and PyTorch's data loaders need more (--shm-size or
     --ipc=host)."""
+    if _discrete(facts) < 2:
+        raise NotApplicable("fewer than two discrete GPUs")
     size = facts.limits.shm_bytes
-    if size is None or _discrete(facts) < 2 or size > 64 << 20:
+    if size is None or size > 64 << 20:
         return
     yield Finding(
         Status.WARN,
@@ -124,14 +137,10 @@ def shared_memory(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
 )
 def memlock(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """RDMA between Instinct nodes pins memory and needs a large memlock."""
+    if _discrete(facts) < 2 or not any(g.klass == "instinct" for g in facts.gpus):
+        raise NotApplicable("not a server with several Instinct GPUs")
     limit = facts.limits.memlock
-    if (
-        limit is None
-        or limit < 0
-        or limit > SMALL_MEMLOCK
-        or _discrete(facts) < 2
-        or not any(g.klass == "instinct" for g in facts.gpus)
-    ):
+    if limit is None or limit < 0 or limit > SMALL_MEMLOCK:
         return
     yield Finding(
         Status.WARN,
@@ -140,7 +149,8 @@ def memlock(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         (Evidence("/proc/self/limits", f"Max locked memory {limit}"),),
         (
             Fix(
-                "Set memlock to unlimited in /etc/security/limits.d for the users of the node, and log in again",
+                f"Set memlock to unlimited for the users of the node, in {LIMITS} (a scheduler's daemon has a limit of its own)",
+                (write(LIMITS, "* soft memlock unlimited", "* hard memlock unlimited"),),
                 needs=("root", "relogin"),
                 verify=recheck("memlock_shm.*"),
             ),
