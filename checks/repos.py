@@ -128,10 +128,6 @@ def _no_such_directory(source: Repository, matrix: Matrix) -> str:
         recipe = matrix.recipe(release, "ubuntu", "24.04")
         if recipe and recipe.graphics_dir and recipe.graphics_dir != release:
             return f"ROCm {release} goes with graphics/{recipe.graphics_dir}."
-    if by_distribution and source.product == "graphics" and len(numbers) == 3 and release in matrix.versions:
-        recipe = matrix.recipe(release, "ubuntu", "24.04")
-        if recipe and recipe.graphics_dir and recipe.graphics_dir != release:
-            return f"ROCm {release} goes with graphics/{recipe.graphics_dir}."
     oldest = versions.components(matrix.versions[0])[:2]
     known_series = {versions.components(v)[:2] for v in matrix.versions}
     if source.product == "rocm" and oldest < numbers[:2] < max(known_series) and numbers[:2] not in known_series:
