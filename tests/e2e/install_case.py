@@ -61,9 +61,9 @@ class InstallCase:
         parts: Parts | None = None,
     ) -> None:
         """`distribution`: one of dress.DISTRIBUTIONS. `gpu`: gfx targets, () for none. `driver` None: the kernel's own module is
-        not installed, so nothing is loaded. `disk`: size of all that can be written (it lies in memory, as far as it is used). `trust` False: the mirror's certificate
-        authority is not trusted by the system (it lies at /.e2e/state/authority.pem). `proxy`: names resolve nowhere, and only
-        the proxy at `proxy_url` leads out."""
+        not installed, so nothing is loaded. `disk`: size of all that can be written; what is written lies in memory. `trust`
+        False: the mirror's certificate authority is not trusted by the system (it lies at /.e2e/state/authority.pem). `proxy`:
+        names resolve nowhere, and only the proxy at `proxy_url` leads out."""
         parts = parts or Parts()
         self.name = distribution
         self._closed = False
