@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from rocmdoctor.fleet.reading import Unreadable
     from rocmdoctor.fleet.spool import Spool
 
+MAX_CAUSES, MAX_TITLES = 1000, 200
+"""Different root causes, and different titles of one, that are told apart."""
+OTHER = "something else"
 MAX_UNREADABLE = 1000
 """Unreadable inputs that are named; all are counted."""
 
@@ -28,11 +31,19 @@ class FleetError(Exception):
 
 
 class Cause(NamedTuple):
-    """A failed check, with the title that it had first, and the number of nodes on which it failed."""
+    """A failed check: on how many nodes, and how many different findings it had there. `title` is the most frequent one; a node
+    counts with its first."""
 
     id: str
     title: str
     nodes: int
+    findings: int
+
+    @property
+    def words(self) -> str:
+        """The title, and that there are others."""
+        others = self.findings - 1
+        return self.title + (f" (and {others} other finding{'' if others == 1 else 's'})" if others else "")
 
 
 class Fleet:
@@ -95,8 +106,7 @@ def _take_in(fleet: Fleet, answers: Iterable[NodeRecord | Unreadable], golden: s
 
     tally = Tally()
     names: Counter[str] = Counter()
-    causes: Counter[str] = Counter()
-    titles: dict[str, str] = {}
+    causes: dict[str, Counter[str]] = {}
     best: NodeRecord | None = None
     for answer in answers:
         if isinstance(answer, Unreadable):
@@ -111,9 +121,9 @@ def _take_in(fleet: Fleet, answers: Iterable[NodeRecord | Unreadable], golden: s
         fleet.verdicts[record.verdict] += 1
         fleet.errors += bool(record.errors)
         for id, title in dict(reversed(record.causes)).items():
-            if id in causes or len(causes) < MAX_UNREADABLE:
-                causes[id] += 1
-                titles.setdefault(id, title)
+            if id in causes or len(causes) < MAX_CAUSES:
+                titles = causes.setdefault(id, Counter())
+                titles[title if title in titles or len(titles) < MAX_TITLES else OTHER] += 1
         tally.add(record)
         fleet.spool.add(record)
     if not fleet.count:
@@ -123,4 +133,8 @@ def _take_in(fleet: Fleet, answers: Iterable[NodeRecord | Unreadable], golden: s
         raise FleetError(f"--golden {golden}: no node of that name was read")
     fleet.reference = Reference.of_golden(best) if best else tally.majority()
     fleet.cut = tally.cut
-    fleet.causes = tuple(Cause(id, titles[id], nodes) for id, nodes in sorted(causes.items(), key=lambda c: (-c[1], c[0])))
+    found = (
+        Cause(id, max(titles.items(), key=lambda t: (t[1], t[0]))[0], titles.total(), len(titles))
+        for id, titles in causes.items()
+    )
+    fleet.causes = tuple(sorted(found, key=lambda cause: (-cause.nodes, cause.id)))

@@ -52,7 +52,8 @@ class Reader:
                 raise HostError(f"the file is larger than {MAX_LINE >> 20} MiB")
             return self._report(given, data)
         except HostError as error:
-            return Unreadable(given.name, given.source, str(error)[:400])
+            reason = str(error).removeprefix(f"snapshot {given.path}").removeprefix(":").strip()  # the source is named anyway
+            return Unreadable(given.name, given.source, reason[:400])
         except OSError as error:
             return Unreadable(given.name, given.source, error.strerror or type(error).__name__)
         except (MemoryError, RecursionError) as error:

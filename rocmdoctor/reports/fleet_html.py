@@ -110,7 +110,7 @@ def _causes(fleet: Fleet) -> str:
         return '<p class="empty">Nothing failed on any node.</p>'
     items = []
     for number, cause in enumerate(fleet.causes):
-        title = f'<span class="soft">{_html(cause.title)}</span>' if cause.title else ""
+        title = f'<span class="soft">{_html(cause.words)}</span>' if cause.title else ""
         words = f"<b>{cause.nodes:,}</b><span><code>{_html(cause.id)}</code></span>{title}"
         items.append(f'<li><button type="button" data-cause="{number}" aria-pressed="false">{words}</button></li>')
     return f'<ul class="pick {_width(fleet.causes[0].nodes)}">{"".join(items)}</ul>'

@@ -23,7 +23,10 @@ def render(fleet: Fleet) -> Iterator[str]:
     head = {
         "schema_version": SCHEMA_VERSION,
         "summary": {"nodes": fleet.count, **{v: fleet.verdicts[v] for v in VERDICTS}, "unreadable": fleet.unreadable_count},
-        "root_causes": [{"id": c.id, "title": c.title, "count": c.nodes, "nodes": nodes_of.get(c.id, [])} for c in fleet.causes],
+        "root_causes": [
+            {"id": c.id, "title": c.title, "findings": c.findings, "count": c.nodes, "nodes": nodes_of.get(c.id, [])}
+            for c in fleet.causes
+        ],
         "golden": fleet.reference.golden,
         "expected": [e._asdict() for e in fleet.reference.fields],
         "unreadable": [u._asdict() for u in fleet.unreadable],

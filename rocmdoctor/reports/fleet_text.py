@@ -98,7 +98,7 @@ def _causes(fleet: Fleet, found: _Found, width: int, color: bool) -> Iterator[st
     yield ""
     yield style("Root causes", "strong", color)
     for cause in fleet.causes:
-        title = f": {printable(cause.title, 160)}" if cause.title else ""
+        title = f": {printable(cause.words, 200)}" if cause.title else ""
         first, *rest = wrap(f"{printable(cause.id, 80)} on {_many(cause.nodes, 'node')}{title}", width, "    ", "  ")
         yield style(first, "fail", color)
         yield from rest

@@ -65,7 +65,7 @@ def test_verdicts_causes_and_what_cannot_be_read(folder: Path) -> None:
     found = as_json(folder)
     assert found["summary"] == {"nodes": 7, "broken": 1, "degraded": 0, "no-amd-gpu": 0, "healthy": 6, "unreadable": 1}
     assert found["root_causes"] == [
-        {"id": "permissions.kfd-access", "title": "user1 cannot open /dev/kfd", "count": 1, "nodes": ["node5"]}
+        {"id": "permissions.kfd-access", "title": "user1 cannot open /dev/kfd", "findings": 1, "count": 1, "nodes": ["node5"]}
     ]
     assert [(u["name"], u["reason"]) for u in found["unreadable"]] == [("node8", "the snapshot archive is truncated")]
 
@@ -199,6 +199,14 @@ def test_text_shortens_what_is_long_unless_asked(tmp_path: Path) -> None:
     with merge([str(tmp_path)]) as found:
         assert "and 36 more" in "".join(fleet_text.render(found))
         assert "n059" in "".join(fleet_text.render(found, verbose=True))
+
+
+def test_a_cause_has_its_most_frequent_title(tmp_path: Path) -> None:
+    titles = ("build A", "build B", "build B", "build C")
+    reports = (report(results=[{"id": "torch_build.rocm", "status": "fail", "title": t}]) for t in titles)
+    (tmp_path / "all.jsonl").write_text("".join(json.dumps(r) + "\n" for r in reports))
+    with merge([str(tmp_path)]) as found:
+        assert [c.words for c in found.causes] == ["build B (and 2 other findings)"]
 
 
 def test_hostile_text_is_escaped(tmp_path: Path) -> None:
