@@ -272,7 +272,8 @@ def _suse(root: Root, found: Distro, key: str) -> None:
         f"  <summary>SUSE Linux Enterprise Server 15 SP{pack}</summary>\n</product>\n"
     ))  # fmt: skip
     root.path("/etc/products.d/baseproduct", follow=False).symlink_to("SLES.prod")
-    root.write("/usr/sbin/SUSEConnect", _SUSECONNECT.replace("@VERSION@", found.version), 0o755)
+    root.write("/usr/bin/SUSEConnect", _SUSECONNECT.replace("@VERSION@", found.version), 0o755)
+    root.path("/usr/sbin/SUSEConnect").symlink_to("../bin/SUSEConnect")
 
 
 def _distribution_key(root: Root, key: str) -> None:

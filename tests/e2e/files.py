@@ -18,7 +18,7 @@ VOLATILE = (
     # The package databases: package_set() compares what is in them.
     *("/var/lib/dpkg/status*", "/var/lib/dpkg/info", "/var/lib/dpkg/available*", "/var/lib/dpkg/lock*", "/var/lib/dpkg/updates"),
     *("/var/lib/dpkg/triggers", "/var/lib/dpkg/diversions*", "/var/lib/dpkg/statoverride*", "/var/lib/apt/extended_states*"),
-    *("/var/lib/rpm", "/usr/lib/sysimage/rpm", "/var/lib/dnf", "/var/lib/zypp", "/var/lib/PackageKit"),
+    *("/var/lib/rpm", "/usr/lib/sysimage/rpm", "/var/lib/dnf", "/var/lib/YaST2", "/var/lib/zypp", "/var/lib/PackageKit"),
     *("/etc/ld.so.cache", "*/__pycache__", "/root/.gnupg", "/root/.cache", "/var/lib/dpkg/alternatives.log"),
 )
 """Paths (fnmatch) that change by looking at a system, or that are compared otherwise; all below them is left out too."""
