@@ -53,7 +53,9 @@ class Played:
 
     def failed(self, host: str) -> str:
         """The message of the task that has failed on a host; "" when none has."""
-        return next((e.result.get("msg", "") for e in self.events if e.host == host and e.status == "failed" and not e.ignored), "")
+        return next(
+            (e.result.get("msg", "") for e in self.events if e.host == host and e.status == "failed" and not e.ignored), ""
+        )
 
     def changed(self, host: str) -> list[str]:
         return [event.task for event in self.events if event.host == host and event.result.get("changed")]
@@ -64,10 +66,11 @@ class Played:
 
 
 class ControlNode:
-    """`folder`: its own, for the collection and what Ansible writes."""
+    """`folder`: its own, for the collection and what Ansible writes. `connections`: a folder of connection plugins."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, connections: Path | None = None) -> None:
         self.folder = folder
+        self.connections = connections or folder
         self.collections = folder / "collections"
 
     def environment(self) -> dict[str, str]:
@@ -77,7 +80,7 @@ class ControlNode:
             "ANSIBLE_HOME": str(self.folder / "home"),
             "ANSIBLE_COLLECTIONS_PATH": str(self.collections),
             "ANSIBLE_CALLBACK_PLUGINS": str(PLUGINS),
-            "ANSIBLE_CONNECTION_PLUGINS": str(PLUGINS),
+            "ANSIBLE_CONNECTION_PLUGINS": str(self.connections),
             "ANSIBLE_CALLBACKS_ENABLED": "record",
             "ANSIBLE_LOCALHOST_WARNING": "false",
             "ANSIBLE_DEPRECATION_WARNINGS": "false",
@@ -132,7 +135,7 @@ class ControlNode:
             (self.folder / name).write_text(json.dumps(content))  # JSON is YAML
         record = self.folder / "record"
         record.write_text("")
-        argv = ("-i", self.folder / "hosts.yml", self.folder / "play.yml", *options)
+        argv: list[str | Path] = ["-i", self.folder / "hosts.yml", self.folder / "play.yml", *options]
         done = self.run("ansible-playbook", *argv, env={"ROCMDOCTOR_TEST_RECORD": str(record)})
         events = tuple(Event(**json.loads(line)) for line in record.read_text().splitlines())
         return Played(done.returncode, done.stdout + done.stderr, events)

@@ -64,15 +64,25 @@ class StandIn:
 
 def report(verdict: str = "healthy", failing: tuple[str, ...] = (), **host: Any) -> dict[str, Any]:
     """A report with failures, given as ids."""
-    results = [
-        {"id": name, "status": "fail", "title": f"{name} is wrong", "detail": "why", "fixes": [], "because_of": None} for name in failing
+    results: list[dict[str, Any]] = [
+        {"id": name, "status": "fail", "title": f"{name} is wrong", "detail": "why", "fixes": [], "because_of": None}
+        for name in failing
     ]
     whole = {"gpus": [{"gfx": "gfx90a"}, {"gfx": "gfx90a"}], "rocm": [], **host}
     return {"host": whole, "results": results, "summary": {"verdict": verdict, "root_causes": list(failing)}}
 
 
 def step(name: str, *, done: bool | None = False, kind: str = "write-file", **more: Any) -> dict[str, Any]:
-    found = {"id": name, "kind": kind, "title": f"Do {name}", "reason": "", "needs": ["root"], "done": done, "commands": [], "files": []}
+    found = {
+        "id": name,
+        "kind": kind,
+        "title": f"Do {name}",
+        "reason": "",
+        "needs": ["root"],
+        "done": done,
+        "commands": [],
+        "files": [],
+    }
     return found | more
 
 
@@ -89,5 +99,7 @@ def plan(*steps: dict[str, Any], refusals: tuple[tuple[str, str, str], ...] = ()
         "steps": list(steps),
         "notices": [],
         "refusals": [dict(zip(names, refusal, strict=True)) for refusal in refusals],
-        "outcome": {"run_id": "run-1", "log": "/var/log/run-1", "failed_step": None, "message": "", **outcome} if outcome else None,
+        "outcome": {"run_id": "run-1", "log": "/var/log/run-1", "failed_step": None, "message": "", **outcome}
+        if outcome
+        else None,
     }

@@ -1,8 +1,9 @@
-"""The modules, run by real ansible-core on this machine against a stand-in for rocmdoctor: what they ask, and what they make of it."""
+"""The modules, run by real ansible-core on this machine with a stand-in for rocmdoctor: what they ask and make of it."""
 
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ from tests.ansible.control_node import ControlNode, Event, Played
 from tests.ansible.stand_in import StandIn, plan, report, step
 
 Make = Callable[..., StandIn]
-DONE = {"status": "done", "changed": ["one"], "reboot_required": False}
+DONE: dict[str, Any] = {"status": "done", "changed": ["one"], "reboot_required": False}
 
 
 def task(module: str, **arguments: Any) -> dict[str, Any]:
@@ -66,6 +67,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("rocm_install", {"state": "gone"}, "value of state must be one of"),
     ("rocm_install", {"driver": "nvidia"}, "value of driver must be one of"),
     ("rocm_install", {"venv": "/a", "python": "/b"}, "mutually exclusive"),
+    ("rocm_install", {"lock": "/a", "rocm": "6.2"}, "mutually exclusive"),
     ("rocm_install", {"packages": [" "]}, "packages names no package"),
     ("rocm_install", {"version": "6.2"}, "Unsupported parameters"),
     ("rocm_fix", {}, "missing required arguments: checks"),
@@ -90,7 +92,9 @@ def test_wrong_arguments(control_node: ControlNode, stand_in: Make) -> None:
 
 def test_check(control_node: ControlNode, stand_in: Make) -> None:
     rocm = [{"version": "6.4.3", "active": False}, {"version": "6.2.0", "active": True}]
-    doctor = stand_in().answer("check", rc=1, out=report("broken", ("permissions.kfd-access",), rocm=rocm), err="rocmdoctor: note: x\n")
+    doctor = stand_in().answer(
+        "check", rc=1, out=report("broken", ("permissions.kfd-access",), rocm=rocm), err="rocmdoctor: note: x\n"
+    )
     doctor.answer("facts", out={"verdict": "broken"})
     event = ask(
         control_node, doctor, "rocm_check_info", "--check", only=["permissions.*", "gpu_present"], skip=["network"], deep=True,
@@ -104,7 +108,19 @@ def test_check(control_node: ControlNode, stand_in: Make) -> None:
     assert found["facts"]["verdict"] == "broken"
     check, facts = doctor.asked
     assert check == [
-        *("check", "--format", "json", "--matrix", "/etc/m.yaml", "--user", "batch", "--python", "/opt/venv", "--profile", "node"),
+        *(
+            "check",
+            "--format",
+            "json",
+            "--matrix",
+            "/etc/m.yaml",
+            "--user",
+            "batch",
+            "--python",
+            "/opt/venv",
+            "--profile",
+            "node",
+        ),
         *("--rocm", "6.2", "--baseline", "/etc/b.yaml", "--only", "permissions.*", "--only", "gpu_present", "--skip", "network"),
         "--deep",
     ]
@@ -133,15 +149,36 @@ KEY = [{"path": "/etc/apt/keyrings/rocm.gpg", "before": None, "after": "", "note
 def test_install_with_every_option(control_node: ControlNode, stand_in: Make) -> None:
     doctor = stand_in().answer("install", out=plan(step("one"), **DONE)).answer("check", out=report())
     event = ask(
-        control_node, doctor, "rocm_install", rocm="6.2", packages=["rocm-hip-runtime", "rocblas"], driver="inbox", pytorch="2.5.1",
-        venv="/opt/torch", users=["alice", "batch"], mirror="https://mirror.example.com", ca="/etc/ca.pem", side_by_side=True,
-        allow_unsupported=True, matrix="/etc/m.yaml",
+        control_node, doctor, "rocm_install", rocm="6.2", packages=["rocm-hip-runtime", "rocblas"], driver="inbox",
+        pytorch="2.5.1", venv="/opt/torch", users=["alice", "batch"], mirror="https://mirror.example.com", ca="/etc/ca.pem",
+        side_by_side=True, allow_unsupported=True, matrix="/etc/m.yaml",
     )  # fmt: skip
     assert event.status == "ok" and event.result["changed"] is True and event.result["rocm"] == "6.2.4"
     assert (event.result["run_id"], event.result["changed_steps"]) == ("run-1", ["one"])
     assert doctor.asked[-1] == [
-        *("install", "--format", "json", "--matrix", "/etc/m.yaml", "--driver", "inbox", "--packages", "rocm-hip-runtime,rocblas"),
-        *("--rocm", "6.2", "--pytorch", "2.5.1", "--venv", "/opt/torch", "--mirror", "https://mirror.example.com", "--ca", "/etc/ca.pem"),
+        *(
+            "install",
+            "--format",
+            "json",
+            "--matrix",
+            "/etc/m.yaml",
+            "--driver",
+            "inbox",
+            "--packages",
+            "rocm-hip-runtime,rocblas",
+        ),
+        *(
+            "--rocm",
+            "6.2",
+            "--pytorch",
+            "2.5.1",
+            "--venv",
+            "/opt/torch",
+            "--mirror",
+            "https://mirror.example.com",
+            "--ca",
+            "/etc/ca.pem",
+        ),
         *("--user", "alice", "--user", "batch", "--side-by-side", "--allow-unsupported", "--yes"),
     ]
 
@@ -177,7 +214,7 @@ def test_diff_of_a_run_is_of_what_changed(control_node: ControlNode, stand_in: M
 def test_nothing_to_do_is_no_change(control_node: ControlNode, stand_in: Make, check: bool) -> None:
     """A reboot that is still due is no change either, and is said."""
     steps = step("one", done=True, files=FILES), step("reboot", kind="reboot-notice", needs=["reboot"])
-    outcome = {} if check else {"status": "unchanged", "changed": [], "reboot_required": True}
+    outcome: dict[str, Any] = {} if check else {"status": "unchanged", "changed": [], "reboot_required": True}
     doctor = stand_in().answer("install", out=plan(*steps, **outcome)).answer("check", out=report())
     found = ask(control_node, doctor, "rocm_install", "--diff", *(["--check"] if check else [])).result
     assert found["changed"] is False and found["diff"] == [] and found["reboot_required"] is True
@@ -197,7 +234,13 @@ def test_a_refused_node_says_why_and_others_go_on(control_node: ControlNode, sta
 
 def test_a_run_that_failed_in_the_middle(control_node: ControlNode, stand_in: Make) -> None:
     failed = plan(
-        step("one"), step("two"), status="failed", changed=["one"], failed_step="two", message="E: no space", reboot_required=False
+        step("one"),
+        step("two"),
+        status="failed",
+        changed=["one"],
+        failed_step="two",
+        message="E: no space",
+        reboot_required=False,
     )
     doctor = stand_in().answer("install", rc=1, out=failed, err="progress\n").answer("check", out=report())
     event = ask(control_node, doctor, "rocm_install")
@@ -209,7 +252,9 @@ def test_complaints_without_json_are_the_message(control_node: ControlNode, stan
     said = "rocmdoctor: the run r1 was cut off; `rocmdoctor install --resume` finishes it\n"
     doctor = stand_in().answer("install", rc=1, err=said).answer("check", out=report())
     event = ask(control_node, doctor, "rocm_install")
-    assert event.status == "failed" and event.result["msg"].startswith("the run r1 was cut off") and event.result["changed"] is False
+    assert (
+        event.status == "failed" and event.result["msg"].startswith("the run r1 was cut off") and event.result["changed"] is False
+    )
 
 
 INSTALLED = [
@@ -245,6 +290,21 @@ def test_absent(control_node: ControlNode, stand_in: Make) -> None:
     event = ask(control_node, doctor, "rocm_install", state="absent", rocm="6.2.0", keep_driver=True)
     assert event.result["changed"] is True
     assert doctor.asked == [["uninstall", "--format", "json", "--rocm", "6.2.0", "--keep-driver", "--yes"]]
+
+
+def test_lock_files(control_node: ControlNode, stand_in: Make, tmp_path: Path) -> None:
+    """A lock excludes what it says itself; one that is written is a change where it is another one."""
+    doctor = stand_in().answer("install", out=plan()).answer("check", out=report(rocm=INSTALLED))
+    event = ask(control_node, doctor, "rocm_install", lock="/etc/rocm.lock", write_lock=str(tmp_path / "lock"))
+    assert doctor.asked == [
+        ["install", "--format", "json", "--lock", "/etc/rocm.lock", "--write-lock", str(tmp_path / "lock"), "--yes"]
+    ]
+    assert event.result["changed"] is False
+    program = tmp_path / "writing"
+    program.write_text(f'#!/bin/sh\n[ "$1" = install ] && echo locked >{tmp_path}/lock\nexec {doctor.path} "$@"\n')
+    program.chmod(0o755)
+    changed = [ask(control_node, program, "rocm_install", write_lock=str(tmp_path / "lock")).result["changed"] for _ in "12"]
+    assert changed == [True, False]
 
 
 @pytest.mark.parametrize(("state", "resumes"), [("cut-off", True), ("interrupted", True), ("failed", False), ("done", False)])
@@ -311,13 +371,24 @@ def test_fix_in_check_mode_counts_what_it_would_do(control_node: ControlNode, st
 # targets ---------------------------------------------------------------------------------------------------------
 
 
+def _runs(python: str | Path) -> bool:
+    """A shim of pyenv is there and runs nothing."""
+    try:
+        return subprocess.run([python, "-c", ""], capture_output=True).returncode == 0
+    except OSError:
+        return False
+
+
 def test_python_3_9_on_the_target(control_node: ControlNode, stand_in: Make) -> None:
-    old = shutil.which("python3.9") or next(iter(sorted(Path.home().glob(".pyenv/versions/3.9.*/bin/python"))), None)
+    places = ["/usr/bin/python3.9", shutil.which("python3.9"), *sorted(Path.home().glob(".pyenv/versions/3.9.*/bin/python"))]
+    old = next((place for place in places if place and _runs(place)), None)
     if old is None:
         pytest.skip("no Python 3.9 here")
     doctor = stand_in().answer("check", out=report()).answer("install", out=plan()).answer("fix", out=plan())
     tasks = [task("rocm_check_info"), task("rocm_install"), task("rocm_fix", checks=["a.b"])]
-    played: Played = control_node.play({"node": {"doctor": str(doctor.path), "ansible_python_interpreter": str(old)}}, tasks=tasks)
+    played: Played = control_node.play(
+        {"node": {"doctor": str(doctor.path), "ansible_python_interpreter": str(old)}}, tasks=tasks
+    )
     assert [event.status for event in played.ok().events] == ["ok"] * 3
 
 

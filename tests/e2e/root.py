@@ -154,6 +154,11 @@ class Root:
         enter = ["nsenter", "--target", str(self._pid), "--mount", "--uts", "--ipc", "--net", "--pid", "--root", "--wd"]
         return [*enter, *argv]
 
+    @property
+    def enter(self) -> list[str]:
+        """Words in front of a command that run it in the root as its root user, for a program that starts commands itself."""
+        return [*self._argv(()), "/usr/bin/env", "-i", *(f"{name}={value}" for name, value in self._environment(None).items())]
+
     @staticmethod
     def _environment(env: Mapping[str, str] | None) -> dict[str, str]:
         base = {"PATH": PATH, "HOME": "/root", "USER": "root", "LOGNAME": "root", "SHELL": "/bin/sh", "LANG": "C.UTF-8"}

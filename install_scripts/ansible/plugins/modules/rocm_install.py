@@ -92,6 +92,16 @@ options:
       - Also do what AMD does not support.
     type: bool
     default: false
+  lock:
+    description:
+      - A lock file on the target. Exactly the packages and wheels that it names are installed, or nothing.
+      - It says which releases, so it goes without O(rocm), O(pytorch), O(driver) and O(packages).
+    type: path
+  write_lock:
+    description:
+      - Write down the exact packages and wheels with their hashes, into this file on the target, when all is installed.
+      - Not done in check mode.
+    type: path
   resume:
     description:
       - When the last run on the target was cut off (a lost connection, a power cut), finish it first. Without this, the module
@@ -233,16 +243,23 @@ def kept_release(doctor, module):
 def install_words(doctor, module):
     given = module.params
     release = given["rocm"]
-    if given["state"] == "present":
+    if given["state"] == "present" and not given["lock"]:
         release = kept_release(doctor, module) or release
-    words = ["install", "--driver", given["driver"], "--packages", ",".join(given["packages"])]
+    words = ["install"]
+    words += ["--driver", given["driver"]] if given["driver"] != "auto" else []
+    words += ["--packages", ",".join(given["packages"])] if given["packages"] != ["rocm"] else []
     words += ["--rocm", release] if release else []
-    valued = ("pytorch", "venv", "python", "mirror", "ca")
-    words += [word for name in valued if given[name] for word in (f"--{name}", given[name])]
+    valued = ("pytorch", "venv", "python", "mirror", "ca", "lock", "write_lock")
+    words += [word for name in valued if given[name] for word in (f"--{name.replace('_', '-')}", given[name])]
     words += [word for user in given["users"] for word in ("--user", user)]
     words += ["--side-by-side"] if given["side_by_side"] else []
     words += ["--allow-unsupported"] if given["allow_unsupported"] else []
     return words
+
+
+def contents(module):
+    """A checksum of the lock file that is to be written, None while there is none."""
+    return module.sha256(module.params["write_lock"]) if module.params["write_lock"] else None
 
 
 def uninstall_words(given):
@@ -287,9 +304,11 @@ def main():
             "ca": {"type": "path"},
             "side_by_side": {"type": "bool", "default": False},
             "allow_unsupported": {"type": "bool", "default": False},
+            "lock": {"type": "path"},
+            "write_lock": {"type": "path"},
             "resume": {"type": "bool", "default": False},
         },
-        mutually_exclusive=[("venv", "python")],
+        mutually_exclusive=[("venv", "python"), ("lock", "rocm"), ("lock", "pytorch")],
         supports_check_mode=True,
     )
     given = module.params
@@ -297,12 +316,13 @@ def main():
         module.fail_json(msg="packages names no package")
     doctor = Doctor(module)
     went_on = given["resume"] and not module.check_mode and resumed(doctor, module)
+    locked = contents(module)
     words = uninstall_words(given) if given["state"] == "absent" else install_words(doctor, module)
     change = Change(doctor.ask(*words, "--dry-run" if module.check_mode else "--yes"))
     if not change.plan:
         module.fail_json(msg=change.trouble, changed=went_on, rc=change.answer.rc)
     found = change.result(module)
-    found["changed"] = found["changed"] or went_on
+    found["changed"] = found["changed"] or went_on or contents(module) != locked
     found["rocm"] = (change.plan.get("versions") or {}).get("rocm")
     if change.trouble:
         module.fail_json(msg=change.trouble, rc=change.answer.rc, **found)
