@@ -300,7 +300,10 @@ log=$app/bootstrap.log
 : >"$log"
 
 # The last line in which a package manager or pip says what went wrong.
-why() { { grep -iE '^(E:|error|.*error:|no matching|.*no space left)' "$log" || cat "$log"; } | tail -n 1; }
+why() {
+    echo >>"$log" || { say "cannot write to $app (is the disk full?)" && return 0; }
+    { grep -iE '^(E:|error|.*error:|no matching|.*no space left)' "$log" || grep . "$log"; } | tail -n 1
+} 2>/dev/null
 broken() { fail "$1: $(why) (all of it: $log)"; }
 
 if [ -n "$packages" ]; then
@@ -315,20 +318,20 @@ fi
 fresh=$(mktemp -d "$app/env.XXXXXX")
 chmod 755 "$fresh"
 
-# pip of the environment; or the pip wheel of the folder, where the distribution keeps ensurepip in a package of its own.
+# A wheel of pip in the folder serves without being installed: quicker, and the distribution may keep ensurepip in a package of
+# its own. Without one the environment gets Python's pip.
 pip_wheel=''
 if [ -n "$wheels" ]; then
     for file in "$wheels"/pip-*.whl; do [ ! -e "$file" ] || pip_wheel=$file; done
 fi
 make_environment() {
-    if "$python" -I -m venv --clear "$fresh" >>"$log" 2>&1; then return 0; fi
-    [ -n "$pip_wheel" ] && "$python" -I -m venv --clear --without-pip "$fresh" >>"$log" 2>&1
+    "$python" -I -m venv --clear ${pip_wheel:+--without-pip} "$fresh" >>"$log" 2>&1
 }
 pip() {
-    if "$fresh/bin/python" -I -c 'import pip' 2>/dev/null; then
-        "$fresh/bin/python" -I -m pip "$@"
-    else
+    if [ -n "$pip_wheel" ]; then
         PYTHONPATH=$pip_wheel "$fresh/bin/python" -m pip "$@"
+    else
+        "$fresh/bin/python" -I -m pip "$@"
     fi
 }
 
@@ -354,7 +357,7 @@ what=$source
 if [ -d "$source" ]; then # the build writes beside the sources, which may be read-only or somebody's work
     mkdir "$fresh/.source"
     for part in pyproject.toml README.md LICENSE compat_matrix.yaml checks rocmdoctor; do
-        cp -R -P "$source/$part" "$fresh/.source/" || fail "could not copy $source/$part"
+        said=$(cp -R -P "$source/$part" "$fresh/.source/" 2>&1) || fail "could not copy $source/$part: ${said##*: }"
     done
     what=$fresh/.source
 fi

@@ -73,7 +73,8 @@ def test_a_full_disk(bare: Callable[..., InstallCase]) -> None:
     case.run("mkdir", "-p", "/opt/rocmdoctor").ok()
     with case.small_disk("/opt/rocmdoctor", "4m"):
         done = case.run("sh", SCRIPT, "--wheels", "/mnt/wheels", "--yes", timeout=300)
-        assert done.rc == 1 and done.err.count("\n") == 1 and "No space left on device" in done.err
+        assert done.rc == 1 and done.err.count("\n") == 1
+        assert "No space left on device" in done.err or "is the disk full?" in done.err
         assert not case.exists("/usr/local/bin/rocmdoctor")
 
 
@@ -85,5 +86,6 @@ def test_a_python_without_ensurepip(bare: Callable[..., InstallCase]) -> None:
     case.run("rocmdoctor", "--version").ok()
     case.shell("rm /mnt/wheels/pip-*.whl").ok()
     done = case.run("sh", SCRIPT, "--wheels", "/mnt/wheels", "--yes", "--reinstall", timeout=300)
-    assert done.rc == 1 and "python3-venv" in done.err
+    assert done.rc == 1 and done.err.startswith("bootstrap: /usr/bin/python3 cannot make an environment: ")
+    assert done.err.count("\n") == 1
     case.run("rocmdoctor", "--version").ok()

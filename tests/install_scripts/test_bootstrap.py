@@ -133,16 +133,25 @@ def version(prefix: Path) -> str:
 
 
 def test_install_again_and_uninstall(bootstrap: Bootstrap, tree: Path, wheels: Path, prefix: Path, tmp_path: Path) -> None:
-    """From the tree of the script."""
+    """From the tree of the script. No setting of the user reaches in, and no index that the site configured is asked."""
     before = listing(tree)
     offline = "--wheels", wheels, "--python", sys.executable
-    done = bootstrap(*offline)
+    config = tmp_path / "pip.conf"
+    config.write_text("[global]\nindex-url = http://127.0.0.1:9/simple\nuser = true\n")
+    odd = {"PIP_TARGET": str(tmp_path), "PIP_USER": "1", "PYTHONPATH": str(tmp_path), "PIP_CONFIG_FILE": str(config)}
+    old = os.umask(0o077)
+    try:
+        done = bootstrap(*offline, PIP_INDEX_URL="http://127.0.0.1:9/simple", **odd)
+    finally:
+        os.umask(old)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     assert done.stdout.splitlines()[-2:] == [
         f"rocmdoctor {_version()} is installed: {prefix}/bin/rocmdoctor",
         f"{prefix}/bin is not on your PATH.",
     ]
     assert listing(tree) == before, "the build left something in the sources"
+    assert all(p.stat().st_mode & 0o044 == 0o044 for p in prefix.rglob("*.py")), "others cannot read it"
+    assert (prefix / "app/current/").stat().st_mode & 0o055 == 0o055
     assert version(prefix) == f"rocmdoctor {_version()}"
     HostBuilder().with_fault("fault_not_in_group").write(tmp_path)
     words = [str(prefix / "bin/rocmdoctor"), "check", "--snapshot", str(tmp_path)]
@@ -172,19 +181,6 @@ def _version() -> str:
     return __version__
 
 
-def test_upgrade_keeps_one_environment_for_programs_that_run(offline: Bootstrap, prefix: Path, newer: Path) -> None:
-    assert offline().returncode == 0
-    (first,) = environments(prefix)
-    done = offline("--source", newer)
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
-    assert version(prefix) == "rocmdoctor 9.0"
-    assert len(environments(prefix)) == 2 and first in environments(prefix)
-    assert offline().returncode == 0, "back to the older one"
-    assert version(prefix) == f"rocmdoctor {_version()}"
-    assert len(environments(prefix)) == 2 and first not in environments(prefix)
-    assert os.readlink(prefix / "bin/rocmdoctor") == f"{prefix}/app/current/bin/rocmdoctor"
-
-
 def test_from_a_wheel_beside_its_dependencies(
     bootstrap: Bootstrap, wheels: Path, wheel: Path, tree: Path, prefix: Path, world: Path
 ) -> None:
@@ -203,27 +199,6 @@ def test_from_a_wheel_beside_its_dependencies(
     assert done.returncode == 2 and "holds 2 wheels of rocmdoctor: name one with --source" in done.stderr
     done = bootstrap(script=script)
     assert done.returncode == 2 and "what to install?" in done.stderr
-
-
-def test_settings_of_the_user_do_not_reach_in(offline: Bootstrap, prefix: Path, tmp_path: Path) -> None:
-    """umask 077, PIP_TARGET and the like; an index that the site configured is not asked with --wheels."""
-    config = tmp_path / "pip.conf"
-    config.write_text("[global]\nindex-url = http://127.0.0.1:9/simple\nuser = true\n")
-    odd = {
-        "PIP_TARGET": str(tmp_path),
-        "PIP_USER": "1",
-        "PYTHONPATH": str(tmp_path),
-        "PIP_INDEX_URL": "http://127.0.0.1:9/simple",
-    }
-    old = os.umask(0o077)
-    try:
-        done = offline(PIP_CONFIG_FILE=str(config), **odd)
-    finally:
-        os.umask(old)
-    assert done.returncode == 0, done.stderr
-    assert version(prefix) == f"rocmdoctor {_version()}"
-    assert all(p.stat().st_mode & 0o044 == 0o044 for p in prefix.rglob("*.py"))
-    assert (prefix / "app/current/").stat().st_mode & 0o055 == 0o055
 
 
 def runs_for(python: str, who: dict[str, object]) -> bool:
@@ -341,6 +316,8 @@ def test_what_fails_leaves_the_old_one(
     assert version(prefix) == ""
     assert offline("--source", newer).returncode == 0
     assert version(prefix) == "rocmdoctor 9.0"
+    assert len(environments(prefix)) == 2 and first not in environments(prefix)
+    assert os.readlink(prefix / "bin/rocmdoctor") == f"{prefix}/app/current/bin/rocmdoctor"
 
 
 # it refuses ------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ VERDICT = "/usr/local/libexec/rocmdoctor/rocm-verdict"
 # node problem detector: no package of it is at hand. The fields are those of its pkg/custompluginmonitor/types.
 
 
-NPD_FIELDS = {
+NPD_FIELDS: dict[str, dict[str, type]] = {
     "": {"plugin": str, "pluginConfig": dict, "source": str, "metricsReporting": bool, "conditions": list, "rules": list},
     "pluginConfig": {
         "invoke_interval": str,
