@@ -12,6 +12,7 @@ from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
 from rocmdoctor.facts.dkms import DkmsLog
 from rocmdoctor.facts.packages import Package
+from rocmdoctor.host import UnknownFact
 from rocmdoctor.matrix import Matrix
 from rocmdoctor.results import Evidence, Finding, Fix, Status
 
@@ -27,7 +28,12 @@ BOOT_FREE_INBOX = 50 << 20
 def boot(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """A full /boot stops update-initramfs, and every installation ends half-configured. The driver's firmware makes an
     initramfs large."""
-    filesystem = facts.host.filesystem("/boot")
+    try:
+        filesystem = facts.host.filesystem("/boot")
+    except UnknownFact:
+        if known(lambda: bool(facts.packages.broken), True):
+            raise
+        raise NotApplicable("how much of /boot is free was not recorded, and no package is left half-installed by it") from None
     if filesystem is None:
         raise NotApplicable("/boot is not a file system of its own")
     packaged = known(lambda: facts.packages.has("amdgpu-dkms") or facts.packages.has("rock-dkms"), False)
@@ -103,6 +109,7 @@ def configured(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         ),
         (
             f"It wants {wants[0]}, and {wants[0].found.full_version if wants[0].found else 'nothing of that name'} is installed."
+            + (" The missing pin of AMD's repository is why (repo.pin)." if shadowing else "")
             if wants
             else f"Its module is built for the running kernel and does not build for {other.kernel}, which is installed as well."
             if other
@@ -134,10 +141,16 @@ def configured(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 needs=("root", "network"),
                 verify=recheck("packages.*"),
             ),
-            Fix(
-                f"If it fails again, remove what does not fit ({remedies.count(len(broken), 'package')})",
-                remedies.remove(facts, *(p.name for p in broken)),
-                needs=("root",),
+            *(
+                ()
+                if shadowing
+                else (
+                    Fix(
+                        f"If it fails again, remove what does not fit ({remedies.count(len(broken), 'package')})",
+                        remedies.remove(facts, *(p.name for p in broken)),
+                        needs=("root",),
+                    ),
+                )
             ),
         ),
     )
@@ -200,7 +213,8 @@ def one_release(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             tuple(Evidence(f"package {p.name}", p.version) for p in versioned[:3]),
             (
                 Fix(
-                    "Remove the release that is not needed, or install the other one by its versioned packages as well",
+                    f"Remove the versioned packages of {', '.join(sorted({p.rocm_release or '' for p in versioned}))}, or "
+                    f"install {plain[0].rocm_release} by versioned packages as well",
                     remedies.remove(facts, *(p.name for p in versioned)),
                     needs=("root",),
                     verify=recheck("packages.*"),
