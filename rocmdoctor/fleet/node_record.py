@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rocmdoctor.facts import known
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from rocmdoctor.facts.packages import PackageDb
     from rocmdoctor.host import Host
     from rocmdoctor.matrix import Matrix
+    from rocmdoctor.topology import Topology
 
 VERDICTS = ("broken", "degraded", "no-amd-gpu", "healthy")
 """Worst first: the order of every list of nodes by verdict."""
@@ -32,14 +34,16 @@ FIRMWARE_PACKAGES = frozenset(
     ("linux-firmware", "firmware-amd-graphics", "amd-gpu-firmware", "kernel-firmware-amdgpu", "linux-firmware-amdgpu")
 )
 
+Packages = tuple[tuple[str, str], ...]
+"""Name and version of each."""
 Row = tuple[str, str, str, str, str, str, str]
 """A layer of the stack: group, name, version, source, fit, why, check."""
 
 
 class NodeRecord(NamedTuple):
     """`kind`: snapshot | report. `causes`: (id, title) of what failed, `warnings` the same. `errors`: ids of checks that broke.
-    `fields`: see FIELDS, None for unknown. `gpus`: equal ones together, ("Instinct MI300X", "gfx942", 8). `packages`: name to
-    version, None where they are unknown. `layers` and `drawing` only when details were asked for."""
+    `fields`: see FIELDS, None for unknown. `gpus`: equal ones together, ("Instinct MI300X", "gfx942", 8). `packages`: sorted by
+    name, None where they are unknown. `layers` and `drawing` only when details were asked for."""
 
     name: str
     source: str
@@ -52,7 +56,7 @@ class NodeRecord(NamedTuple):
     gpus: tuple[tuple[str, str, int], ...]
     fields: Mapping[str, str | None]
     driver_kind: str | None
-    packages: Mapping[str, str] | None = None
+    packages: Packages | None = None
     layers: tuple[Row, ...] = ()
     drawing: Any = None
     """A topology.drawing.Drawing as JSON."""
@@ -89,14 +93,20 @@ def _with_details(record: NodeRecord, facts: Facts, matrix: Matrix, results: Any
     from rocmdoctor import topology
     from rocmdoctor.stack.rows import Rows
     from rocmdoctor.stack.verdicts import with_checks
-    from rocmdoctor.topology.drawing import draw
 
     layers = tuple(
         (row.group, row.name, _text(row.version), _text(row.source), row.fit, _text(row.why), row.check or "")
         for row in with_checks(Rows(facts, matrix).all(), results)
     )
     joined = topology.gather(facts)
-    return record._replace(layers=layers[:MAX_LAYERS], drawing=json.dumps(draw(joined)) if joined.boards else None)
+    return record._replace(layers=layers[:MAX_LAYERS], drawing=_drawing(joined) if joined.boards else None)
+
+
+@lru_cache(maxsize=64)  # like nodes are joined alike
+def _drawing(joined: Topology) -> str:
+    from rocmdoctor.topology.drawing import draw
+
+    return json.dumps(draw(joined))
 
 
 def from_report(name: str, source: str, document: Any) -> NodeRecord:
@@ -205,7 +215,7 @@ def _firmware(facts: Facts) -> str | None:
     return _text(", ".join(parts)) or NONE
 
 
-def _compared(db: PackageDb) -> dict[str, str]:
+def _compared(db: PackageDb) -> Packages:
     from rocmdoctor.facts.release_stamps import is_driver
 
     chosen = {p.name: p for p in (*db.rocm, *db.distro_rocm)}
@@ -213,7 +223,7 @@ def _compared(db: PackageDb) -> dict[str, str]:
         if package.installed and (package.name in FIRMWARE_PACKAGES or is_driver(package.name)):
             chosen[package.name] = package
     names = sorted(chosen)[:MAX_PACKAGES]
-    return {_text(name): _text(chosen[name].full_version) for name in names}
+    return tuple((_text(name), _text(chosen[name].full_version)) for name in names)
 
 
 def _text(value: Any) -> str:

@@ -15,6 +15,8 @@ from rocmdoctor.fleet.node_record import NodeRecord
 
 MAX_COMMON = 20_000
 """Different values of a kind that are kept in memory; what comes later is written out with its node."""
+MAX_PACKAGES = 200_000
+"""As MAX_COMMON for all the packages of a node together, counted by package."""
 MAX_DRAWINGS = 2_000
 """As MAX_COMMON for drawings, which have some thousand characters."""
 
@@ -25,12 +27,14 @@ class Common:
     def __init__(self, most: int = MAX_COMMON) -> None:
         self._numbers: dict[Hashable, int] = {}
         self._most = most
+        self._size = 0
 
-    def number(self, value: Hashable) -> int | None:
+    def number(self, value: Hashable, size: int = 1) -> int | None:
         """The value's number; None when there is no more room for new ones."""
         found = self._numbers.get(value)
-        if found is None and len(self._numbers) < self._most:
+        if found is None and self._size + size <= self._most:
             found = self._numbers[value] = len(self._numbers)
+            self._size += size
         return found
 
     def values(self) -> list[Any]:
@@ -44,16 +48,17 @@ class Spool:
     def __init__(self) -> None:
         self._file: IO[str] = tempfile.TemporaryFile("w+", encoding="utf-8", prefix="rocmdoctor-fleet-")  # noqa: SIM115
         self.layers = Common()
-        self.packages = Common()
+        self.packages = Common(MAX_PACKAGES)
         self.drawings = Common(MAX_DRAWINGS)
 
     def close(self) -> None:
         self._file.close()
 
     def add(self, record: NodeRecord) -> None:
-        packages = None
-        if record.packages is not None:
-            packages = [_short(self.packages, pair) for pair in record.packages.items()]
+        packages: Any = record.packages
+        if packages is not None:
+            number = self.packages.number(packages, len(packages))
+            packages = packages if number is None else number
         line = [
             *record[:-3],
             packages,
@@ -69,9 +74,8 @@ class Spool:
         common = self.packages.values()
         for line in self._file:
             row = json.loads(line)
-            packages = row[-3]
-            if packages is not None:
-                row[-3] = dict(common[p] if isinstance(p, int) else p for p in packages)
+            if row[-3] is not None:
+                row[-3] = common[row[-3]] if isinstance(row[-3], int) else tuple(map(tuple, row[-3]))
             for place in (4, 5, 8):
                 row[place] = tuple(map(tuple, row[place]))
             yield NodeRecord(*row)

@@ -144,7 +144,7 @@ def _members(stream: _Gzip) -> dict[str, bytes | None]:
     members: dict[str, bytes | None] = {}
     long_name: str | None = None
     size: int | None = None
-    while (block := stream.block()) and block.count(0) != _BLOCK:
+    while (block := stream.block()) and (block[0] or block.count(0) != _BLOCK):
         kind, name, stored = _header(block)
         if kind in "xgLK":
             if stored > MAX_HEADER:

@@ -14,6 +14,8 @@ NAMED, NAMED_VERBOSE = 24, 100_000
 """Nodes that are named in one place; the others are counted."""
 ROWS, ROWS_VERBOSE = 20, 2000
 """Values of fields and packages that are shown."""
+MOST = 20_000
+"""Different values that are kept: strangers may send a different one with every node."""
 
 
 class Named:
@@ -66,7 +68,8 @@ def _sort_out(fleet: Fleet, most: int) -> _Found:
             found.causes.setdefault(cause, Named()).add(name, most)
         for what, value, expected in differences:
             kind = found.packages if what.startswith("package ") else found.fields
-            kind.setdefault((what, expected, value), Named()).add(name, most)
+            if (what, expected, value) in kind or len(kind) < MOST:
+                kind.setdefault((what, expected, value), Named()).add(name, most)
         if differences:
             found.differing.add(name, most)
     return found
