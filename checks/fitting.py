@@ -13,10 +13,10 @@ from rocmdoctor.facts import Facts, known
 from rocmdoctor.facts.environment import OVERRIDE
 from rocmdoctor.facts.gpus import Gpu
 from rocmdoctor.matrix import Matrix
-from rocmdoctor.matrix.distributions import OsBase
 from rocmdoctor.results import Fix
 
 if TYPE_CHECKING:
+    from rocmdoctor.matrix.distributions import OsBase
     from rocmdoctor.matrix.wheel_choice import WheelChoice
 
 
@@ -56,6 +56,8 @@ def newest(facts: Facts, matrix: Matrix) -> str | None:
 
 def elsewhere(facts: Facts, matrix: Matrix) -> tuple[str, str] | None:
     """(release, name of a system) that would serve these GPUs: the newest one, on another version of this distribution if any."""
+    from rocmdoctor.matrix.distributions import OsBase
+
     base = base_of(facts, matrix)
     for id in dict.fromkeys((*((base.id,) if base else ()), "ubuntu", "rhel")):
         for rocm in reversed(matrix.versions):

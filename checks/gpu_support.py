@@ -4,6 +4,7 @@ matrix."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from rocmdoctor.checks import fitting, remedies
 from rocmdoctor.checks.environment import acts_as, in_sight, override_fix
@@ -11,8 +12,10 @@ from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
 from rocmdoctor.facts.gpus import Gpu
 from rocmdoctor.matrix import Matrix, Verdict
-from rocmdoctor.matrix.distributions import OsBase
 from rocmdoctor.results import Evidence, Finding, Fix, Status
+
+if TYPE_CHECKING:
+    from rocmdoctor.matrix.distributions import OsBase
 
 
 @check(

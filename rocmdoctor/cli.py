@@ -181,7 +181,7 @@ def check(
     if baseline is not None or write_baseline is not None:
         report = _accepted(report, baseline, write_baseline)
     if root not in (None, "/") and any(r.fixes for r in report.results):
-        where = f"Remedies are for the system in {root}: run them inside of it (chroot), not here, and check again with --root {root}."
+        where = f"Remedies are for the system in {root}: run them inside of it (chroot), and check again with --root {root}."
         report = report._replace(notices=(*report.notices, where))
     if format != "text":
         from rocmdoctor.reports import formats
