@@ -15,7 +15,7 @@ from rocmdoctor import versions
 from rocmdoctor.facts.packages import Package, PackageDb
 from rocmdoctor.host import Host, UnknownFact
 from rocmdoctor.host.target import ChangeFailed, Target
-from rocmdoctor.plan import kept, managers
+from rocmdoctor.plan import kept, managers, marks
 from rocmdoctor.plan.files import last_words, run_or_fail
 from rocmdoctor.plan.managers import Wish
 from rocmdoctor.plan.step import Argv, Record, Run, Step, installed
@@ -107,7 +107,7 @@ class InstallPackages(Step):
         return answer.found and not answer.timed_out and answer.rc != 0
 
     def prepare(self, run: Run) -> Record:
-        return {"packages": keep_versions(run, self.id)}
+        return {"packages": keep_versions(run, self.id), **marks.keep(run, self.id, self.manager)}
 
     def apply(self, run: Run, before: Record) -> Record:
         repair(run, self.manager)
@@ -146,6 +146,7 @@ class InstallPackages(Step):
 
     def settle(self, run: Run, before: Record, after: Record | None) -> None:
         bring_back(run, self.manager, after if after is not None else difference(read_versions(run, before), now(run)))
+        marks.bring_back(run, before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +169,7 @@ class RemovePackages(Step):
         return not left.intersection(self.names)
 
     def prepare(self, run: Run) -> Record:
-        return {"packages": keep_versions(run, self.id)}
+        return {"packages": keep_versions(run, self.id), **marks.keep(run, self.id, self.manager)}
 
     def apply(self, run: Run, before: Record) -> Record:
         repair(run, self.manager)
@@ -182,6 +183,7 @@ class RemovePackages(Step):
 
     def settle(self, run: Run, before: Record, after: Record | None) -> None:
         bring_back(run, self.manager, after if after is not None else difference(read_versions(run, before), now(run)))
+        marks.bring_back(run, before)
 
 
 # what is installed -----------------------------------------------------------------------------------------------

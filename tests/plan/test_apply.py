@@ -97,6 +97,24 @@ def test_upgrade_and_undo_brings_the_old_versions_back() -> None:
     assert host.picture() == before
 
 
+def test_undo_marks_as_automatic_what_was_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """apt counts a package that is brought back by name as asked for."""
+    host = machine(upgrade=True)
+    answers = {"showauto": ["rocm\n", ""], "showmanual": ["rocm\n"]}
+    program = host._program
+
+    def with_marks(words: tuple[str, ...]) -> tuple[int, str]:
+        if words[0] == "apt-mark" and words[1] in answers:
+            said = answers[words[1]]
+            return 0, said.pop(0) if len(said) > 1 else said[0]
+        return program(words)
+
+    monkeypatch.setattr(host, "_program", with_marks)
+    assert applying.apply(whole_plan(), host, Quiet()).status == "done"
+    assert undo(None, host, Quiet()).status == "done"
+    assert ("apt-mark", "auto", "rocm") in host.ran
+
+
 def points(make: Any) -> int:
     """How many changes a whole run makes."""
     host = make()
