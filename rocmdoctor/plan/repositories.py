@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from rocmdoctor.facts import known
 from rocmdoctor.facts.repos import Repository
+from rocmdoctor.matrix.extra_repositories import BuildServiceProject
 from rocmdoctor.matrix.recipes import Recipe, RepoFile, SigningKey
 from rocmdoctor.plan import mirror
 from rocmdoctor.plan.draft import Draft
@@ -167,14 +168,12 @@ def _pin(draft: Draft, recipe: Recipe) -> None:
 
 
 def _extra(draft: Draft, recipe: Recipe) -> None:
-    """EPEL and CodeReady Builder; SUSE's modules."""
+    """EPEL and CodeReady Builder; SUSE's modules and the project with Perl modules."""
     extra = draft.matrix.extra_repositories(recipe.package_manager, recipe.os_version)
     if extra is None:
         return
     enabled = {s.id.lower() for s in known(lambda: draft.facts.repos.sources, ()) if s.enabled}
     lacking = [words for words in extra.ids if not any(word in name for word in words for name in enabled)]
-    if not lacking:
-        return
     network, reason = ("root", "network"), "AMD's packages need it"
     if extra.release_package and extra.ids[0] in lacking:
         install = (recipe.package_manager, "-y", "install", extra.release_package)
@@ -183,14 +182,19 @@ def _extra(draft: Draft, recipe: Recipe) -> None:
             RunCommand("epel", "Add the EPEL repository", reason, network, argv=install, path=extra.brings or "", back=back)
         )
     if extra.enable and extra.ids[-1] in lacking:
-        draft.steps.append(RunCommand("builder", "Enable the CodeReady Builder repository", reason, network, argv=extra.enable))
-    if extra.modules:
-        if known(lambda: draft.facts.host.node("/usr/bin/SUSEConnect"), None) is None:
+        draft.steps.append(
+            RunCommand(
+                "builder", "Enable the CodeReady Builder repository", reason, network, argv=extra.enable, back=extra.disable
+            )
+        )
+    if extra.modules and lacking:
+        places = ("/usr/bin/SUSEConnect", "/usr/sbin/SUSEConnect")
+        here = [path for path in places if known(lambda path=path: draft.facts.host.node(path), None) is not None]  # type: ignore[misc]
+        if not here:
             names = ", ".join(module.partition("/")[0] for module in extra.modules)
             draft.note(f"AMD's packages may need these modules, and there is no SUSEConnect to enable them: {names}")
-            return
         for words, module in zip(extra.ids, extra.modules, strict=True):
-            if words in lacking:
+            if here and words in lacking:
                 name = module.partition("/")[0]
                 draft.steps.append(
                     RunCommand(
@@ -202,3 +206,23 @@ def _extra(draft: Draft, recipe: Recipe) -> None:
                         back=("SUSEConnect", "-d", "-p", module),
                     )
                 )
+    if extra.project is not None and recipe.line == "classic" and extra.project.id not in enabled:
+        _project(draft, extra.project)
+
+
+def _project(draft: Draft, project: BuildServiceProject) -> None:
+    """A repository of the Open Build Service. Its key is not known to SUSE's systems: zypper takes the one beside it."""
+    network, reason = ("root", "network"), "AMD's packages need Perl modules from it"
+    draft.steps.append(
+        RunCommand(
+            "project",
+            f"Add the repository {project.id}",
+            reason,
+            network,
+            argv=("zypper", "--non-interactive", "addrepo", "--refresh", project.file),
+            path=project.brings,
+            back=("zypper", "--non-interactive", "removerepo", project.id),
+        )
+    )
+    argv = ("zypper", "--non-interactive", "--gpg-auto-import-keys", "refresh", project.id)
+    draft.steps.append(RunCommand("project-lists", f"Read the package lists of {project.id}", reason, network, argv=argv))

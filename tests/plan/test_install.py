@@ -346,6 +346,15 @@ def test_extra_repositories(matrix: Matrix) -> None:
     assert next(i for i in ids(sles) if i.startswith("module-")) == "module-sle-module-desktop-applications"
 
 
+def test_extra_repositories_can_be_taken_back(matrix: Matrix) -> None:
+    rhel = plan_for(bare("rhel", "9.4", "gfx90a").remove("/etc/yum.repos.d").build(), matrix, rocm="6.2")
+    assert getattr(step(rhel, "builder"), "back") == ("crb", "disable")  # noqa: B009
+    sles = plan_for(bare("sles", "15.6", "gfx90a").file("/usr/sbin/SUSEConnect").build(), matrix, rocm="6.2")
+    assert ids(sles).index("project") < ids(sles).index("project-lists") < ids(sles).index("rocm")
+    assert step(sles, "project").commands[0][-1].endswith("/devel:/languages:/perl/15.6/devel:languages:perl.repo")
+    assert "module-PackageHub" in ids(sles)
+
+
 # uninstall -------------------------------------------------------------------------------------------------------
 
 
