@@ -33,6 +33,7 @@ SAID_BY_NEEDS = {
     "relogin": re.compile(r"log (out|in)\b.*\b(again|in)\b", re.IGNORECASE),
 }
 EDITS = re.compile(r"\b(Write|Name|Add|Set|Replace|Take the|Comment|Edit)\b.*?(/etc/[\w./-]*\w)")
+UNFINISHED = re.compile(r"\w\(s\)|\b1 (more )?\w+s are\b|(?<!is )\bNone\b(?! of)|\{|\}")
 BY_HAND = re.compile(r"\bby hand\b")
 
 
@@ -95,7 +96,7 @@ def test_titles_and_details_are_sentences() -> None:
         assert result.detail.endswith((".", "!", "?")), (where, result.detail)
         assert ".." not in result.detail.replace("...", ""), (where, result.detail)
         texts = (result.title, result.detail, *(f.title for f in result.fixes))
-        assert not [t for t in texts if re.search(r"\w\(s\)|\b1 (more )?\w+s are\b|(?<!is )\bNone\b(?! of)|\{|\}", t)], (where, texts)
+        assert not [t for t in texts if UNFINISHED.search(t)], (where, texts)
 
 
 def test_nothing_is_said_twice() -> None:
