@@ -7,6 +7,8 @@ HSA_OVERRIDE_GFX_VERSION does not touch it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from rocmdoctor.facts.sysfs import attribute, number, properties
@@ -183,11 +185,17 @@ def _numbered(host: Host, folder: str) -> list[str]:
     return [f"{folder}/{n}/properties" for n in numbers[:MAX_NODES]]
 
 
-def _properties(host: Host, path: str) -> dict[str, int]:
+def _properties(host: Host, path: str) -> Mapping[str, int]:
     try:
-        return properties(host.read(path, 64 << 10) or "")
+        text = host.read(path, 64 << 10) or ""
+        return _remembered(text) if len(text) <= 1024 else properties(text)
     except UnknownFact:
         return {}
+
+
+@lru_cache(maxsize=512)  # links of like machines are alike, and a machine of eight GPUs has eighty
+def _remembered(text: str) -> Mapping[str, int]:
+    return properties(text)
 
 
 def _attribute(host: Host, path: str) -> str | None:

@@ -40,7 +40,12 @@ class MemorySource:
         self._files = files
         self._children: dict[str, dict[str, Kind]] = {}
         for path in files:
-            self._add(path, "file")
+            parent, _, name = path.rpartition("/")
+            names = self._children.get(parent)
+            if names is not None and name not in names:  # most files lie in a folder that is known
+                names[name] = "file"
+            else:
+                self._add(path, "file")
         for path in folders:
             self._add(path, "dir")
 
