@@ -61,7 +61,12 @@ class Played:
         return [event.task for event in self.events if event.host == host and event.result.get("changed")]
 
     def ok(self) -> Played:
-        assert self.rc == 0, self.out[-6000:]
+        said = [
+            f"{e.host}: {e.task}: {e.result.get('msg')}"
+            for e in self.events
+            if e.status in ("failed", "unreachable") and not e.ignored
+        ]
+        assert self.rc == 0, "\n".join([*said, self.out[-3000:]])
         return self
 
 

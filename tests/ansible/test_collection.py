@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import subprocess
+import sys
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -81,17 +84,42 @@ def test_ansible_lint(control_node: ControlNode, tmp_path: Path) -> None:
         assert done.returncode == 0 and "it passed" in done.stdout + done.stderr, done.stdout + done.stderr
 
 
+@pytest.fixture
+def pythons(tmp_path: Path) -> str:
+    """A PATH with the versions of Python that are here; shims of pyenv look like Pythons and run none."""
+    folder = tmp_path / "pythons"
+    folder.mkdir()
+    found = [
+        *Path("/usr/bin").glob("python3.*[0-9]"),
+        *Path.home().glob(".pyenv/versions/*/bin/python3.*[0-9]"),
+        Path(sys.executable),
+    ]
+    for path in found:
+        said = subprocess.run([path, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], capture_output=True, text=True)
+        link = folder / f"python{said.stdout.strip()}"
+        if said.returncode == 0 and not link.exists():
+            link.symlink_to(path)
+    rest = [place for place in os.environ["PATH"].split(":") if "shims" not in place]
+    return ":".join([str(folder), *rest])
+
+
 @pytest.mark.slow
-def test_sanity(control_node: ControlNode) -> None:
+def test_sanity(control_node: ControlNode, pythons: str) -> None:
     """`ansible-test sanity`: all that needs no container. Its environments are kept for the next run."""
-    if program("ansible-test") is None:
+    judge = program("ansible-test")
+    if judge is None:
         pytest.skip("ansible-test is not installed")
     home = Path(os.environ.get("ROCMDOCTOR_ANSIBLE_TEST_HOME") or Path.home() / ".cache/rocmdoctor-ansible-test")
-    script = home / ".ansible/test/cache/get_pip_25_2.py"
-    if not script.exists():  # else it is downloaded from a host that is not reached everywhere; Python has the same within
+    home.mkdir(parents=True, exist_ok=True)
+    environment = {"HOME": str(home), "PATH": f"{judge.parent}:{pythons}"}
+    words = ("ansible-test", "sanity", "--color", "no")
+    done = control_node.run(*words, cwd=control_node.installed, env=environment)
+    missing = re.search(r"manually downloaded and saved to: (\S+get_pip_\w+\.py)", done.stdout + done.stderr)
+    if missing:  # its host is not reached everywhere, and Python has the same within
+        script = Path(missing[1])
         script.parent.mkdir(parents=True, exist_ok=True)
         script.write_text("import ensurepip\n\nensurepip.bootstrap()\n")
-    done = control_node.run("ansible-test", "sanity", "--color", "no", cwd=control_node.installed, env={"HOME": str(home)})
+        done = control_node.run(*words, cwd=control_node.installed, env=environment)
     said = done.stdout + done.stderr
     if "Could not find a version" in said or "No matching distribution" in said:
         pytest.skip("ansible-test cannot install what its tests need: no package index here")
