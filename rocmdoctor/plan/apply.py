@@ -5,6 +5,7 @@ It stops at the first failure. A step is done when the machine shows it, whateve
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 from rocmdoctor import __version__
@@ -68,6 +69,7 @@ def resume(run_id: str | None, target: Target, watcher: Watcher) -> Outcome:
             raise ChangeFailed(f"{entry.id} is being taken back; `rocmdoctor undo {entry.id}` finishes that")
         if entry.status == "done":
             return Outcome("unchanged", entry.id, ())
+        undisturbed((step for step in entry.steps if step.id not in entry.after), target)
         book = Journal(target, entry.id)
         book.mend()
         book.add("resume", tool=__version__)
@@ -94,6 +96,25 @@ def unfinished(target: Target) -> None:
             raise ChangeFailed(f"the run {entry.id} was cut off; {finish}, {back}")
         if entry.undo_began and not entry.undone:
             raise ChangeFailed(f"taking back {entry.id} was cut off; `rocmdoctor undo {entry.id}` finishes it")
+
+
+def settled(target: Target) -> None:
+    """As `unfinished`, but a run that is still at work is no run that was cut off: then it raises what the lock says."""
+    try:
+        unfinished(target)
+    except ChangeFailed:
+        with target.lock(journal.LOCK):
+            unfinished(target)
+
+
+def undisturbed(steps: Iterable[Step], target: Target) -> None:
+    """Raise ChangeFailed while a package manager of these steps is at work: the one of a run that was killed goes on to its end,
+    and what it has done can only be told then."""
+    from rocmdoctor.plan import refusals
+
+    for manager in sorted({getattr(step, "manager", "") for step in steps} - {""}):
+        for reason in refusals.busy(target, manager):
+            raise ChangeFailed(f"{reason}; wait until it has ended, nothing was changed")
 
 
 def prepare_state(target: Target) -> None:

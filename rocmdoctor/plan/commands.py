@@ -323,7 +323,7 @@ def _carry_out(
         return refused
     target = Machine()
     try:
-        applying.unfinished(target)
+        applying.settled(target)
         if reasons := _busy(plan, target):
             plan = replace(plan, refusals=tuple(Refusal("busy", reason, "wait until it has ended") for reason in reasons))
             for reason in reasons:
@@ -335,7 +335,8 @@ def _carry_out(
             plan = replace(plan, refusals=found)
             for refusal in found:
                 complain(f"refused: {refusal.reason}" + (f" ({refusal.help})" if refusal.help else ""))
-            complain(f"what the package manager said is in {rehearsal.LOG}")
+            if target.state(rehearsal.LOG) is not None:
+                complain(f"what the package manager said is in {rehearsal.LOG}")
             if json_wanted:
                 emit(plan_json.render(plan, host, data.date))
             return FAILED

@@ -128,5 +128,8 @@ def name_of(argv: Argv) -> str:
 def last_words(*streams: str) -> str:
     """The line of a program's output that says most: an error's, else the last one."""
     lines = [line.strip() for stream in streams for line in stream.splitlines() if line.strip()]
-    telling = [line for line in lines if line.startswith(_TELLING) or any(words in line for words in _TELLING_INSIDE)]
-    return (telling or lines or ["it said nothing"])[0 if telling else -1][:300]
+    for number, line in enumerate(lines):
+        if line.startswith(_TELLING) or any(words in line for words in _TELLING_INSIDE):
+            # dpkg names the package, and says in the next line what is the matter with it
+            return " ".join(lines[number : number + 2] if line.endswith(":") else [line])[:300]
+    return (lines or ["it said nothing"])[-1][:300]

@@ -48,6 +48,7 @@ def rehearse(plan: Plan, target: Target, log: str) -> tuple[Refusal, ...]:
         if target.state(FOLDER) is not None:
             target.remove_tree(FOLDER)
         target.make_folder(FOLDER, 0o700)
+        target.remove(log)  # it is that of this rehearsal, and is not there when no program has been asked
         run = Run(target, log, FOLDER, lambda text: None)
         try:
             return tuple(_asked(run, manager, open_, installs))

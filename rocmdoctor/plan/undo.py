@@ -10,7 +10,7 @@ from rocmdoctor import __version__
 from rocmdoctor.host import UnknownFact
 from rocmdoctor.host.target import ChangeFailed, Target
 from rocmdoctor.plan import journal, kept
-from rocmdoctor.plan.apply import Outcome, Watcher, log_of, prepare_state
+from rocmdoctor.plan.apply import Outcome, Watcher, log_of, prepare_state, undisturbed
 from rocmdoctor.plan.journal import Entry, Journal
 from rocmdoctor.plan.packages import RefreshIndex
 from rocmdoctor.plan.step import Run, Step
@@ -21,6 +21,7 @@ def undo(run_id: str | None, target: Target, watcher: Watcher) -> Outcome:
     prepare_state(target)
     with target.lock(journal.LOCK):
         entry = wanted(run_id, target)
+        undisturbed(entry.changed, target)
         book = Journal(target, entry.id)
         book.mend()
         book.add("undo-begin", tool=__version__)
@@ -28,8 +29,9 @@ def undo(run_id: str | None, target: Target, watcher: Watcher) -> Outcome:
 
 
 def wanted(run_id: str | None, target: Target) -> Entry:
-    """The run that is meant. Raises ChangeFailed."""
-    alive = [entry for entry in journal.runs(target) if not entry.undone and entry.changed]
+    """The run that is meant: the newest that changed something or was cut off. Raises ChangeFailed."""
+    # one that was cut off before its first step is meant too: it stands in the way of a new run until it is taken back
+    alive = [entry for entry in journal.runs(target) if not entry.undone and (entry.changed or entry.open)]
     if run_id is None:
         if not alive:
             raise ChangeFailed("there is nothing to take back")

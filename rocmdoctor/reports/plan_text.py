@@ -50,7 +50,7 @@ def outcome(result: Outcome, plan: Plan | None = None) -> str:
         text = f"Done: {count} step{'' if count == 1 else 's'}. `rocmdoctor undo {result.run_id}` takes it back."
     else:
         where = f" at step {result.failed_step}" if result.failed_step else ""
-        text = f"{result.status}{where}: {printable(result.message)}".capitalize()
+        text = f"{result.status.capitalize()}{where}: {printable(result.message)}"  # paths keep their capitals
         if result.log:
             text += f"\nThe log is {result.log}; `rocmdoctor install --resume` goes on, `rocmdoctor undo` takes it back."
     if result.reboot:

@@ -64,6 +64,7 @@ class FakeMachine:
     extra_files: dict[str, bytes] = field(default_factory=dict)
     commands: list[dict[str, Any]] = field(default_factory=list)
     kernel: str = "6.8.0-45-generic"
+    lock_holders: dict[str, int] = field(default_factory=dict)
 
     # the life of it ------------------------------------------------------------------------------------------
 
@@ -196,7 +197,7 @@ class FakeMachine:
         yield
 
     def lock_holder(self, path: str) -> int | None:
-        return None
+        return self.lock_holders.get(path)
 
     def room(self, path: str) -> tuple[int, int] | None:
         return (1, self.free)
