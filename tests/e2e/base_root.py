@@ -15,7 +15,7 @@ from tests.e2e.cache import cache_of, digest
 TREE = Path(__file__).resolve().parents[2]
 _PACKAGES = (
     *("dnf", "zypper", "rpm", "python3", "python3-venv", "python3-dateutil", "python3-dbus", "ca-certificates"),
-    *("curl", "gpg", "gpgv", "openssl", "procps"),
+    *("curl", "gpg", "gpgv", "openssl", "procps", "mount"),
 )
 _APT = ("Acquire::http::Proxy", "Acquire::https::Proxy", "Acquire::Check-Valid-Until", "Acquire::Check-Date")
 """Options of this machine's apt that its mirror may need."""

@@ -109,7 +109,7 @@ class Hardware:
             if not root.path(path).exists():
                 return
             root.write(store, data)
-            root.mount("--bind", root.outside(store), root.outside(path))
+            root.mount("--bind", store, path)
             self._bound.add(path)
         else:
             root.path(store).write_bytes(data)

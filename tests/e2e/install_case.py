@@ -92,7 +92,7 @@ class InstallCase:
         """The matrix of the case, for `--matrix`; it also lies over the tree's own, so that the option is not needed."""
         self.root.write(self.matrix, "")
         self.pin()
-        self.root.mount("--bind", self.root.outside(self.matrix), self.root.outside("/.e2e/tree/compat_matrix.yaml"))
+        self.root.mount("--bind", self.matrix, "/.e2e/tree/compat_matrix.yaml")
 
     def __enter__(self) -> InstallCase:
         return self
@@ -211,25 +211,23 @@ class InstallCase:
     @contextlib.contextmanager
     def read_only(self, path: str) -> Iterator[None]:
         """The folder is on a file system that is mounted read-only."""
-        place = self.root.outside(path)
-        self.root.mount("--bind", "-o", "ro", place, place)
+        self.root.mount("--bind", "-o", "ro", path, path)
         try:
             yield
         finally:
-            self.root.unmount(place)
+            self.root.unmount(path)
 
     @contextlib.contextmanager
     def small_disk(self, path: str, size: str = "64k") -> Iterator[None]:
         """The folder is a file system of its own that has that little room; what was in it is in it."""
-        place = self.root.outside(path)
         kept = self.root.run(["tar", "-C", path, "-cf", "/tmp/small-disk.tar", "."])
         kept.ok()
-        self.root.mount("-t", "tmpfs", "-o", f"size={size},mode=0755", "small", place)
+        self.root.mount("-t", "tmpfs", "-o", f"size={size},mode=0755", "small", path)
         try:
             self.root.run(["tar", "-C", path, "-xf", "/tmp/small-disk.tar"])
             yield
         finally:
-            self.root.unmount(place)
+            self.root.unmount(path)
 
     # comparing -------------------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ that sits in it. When the process that made it ends, however it ends, everything
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import signal
 import stat
@@ -49,6 +50,7 @@ ln -s /proc/self/fd dev/fd
 ln -s /proc/self/fd/0 dev/stdin
 ln -s /proc/self/fd/1 dev/stdout
 ln -s /proc/self/fd/2 dev/stderr
+echo -n "$TOKEN" > "$AT/state/token"
 mount --bind "$AT/state" .e2e/state
 mount --bind "$upper" .e2e/upper
 for pair in $BINDS; do mount --bind -o ro "${pair%=*}" "${pair#*=}"; done
@@ -57,6 +59,10 @@ hostname "$NAME"
 echo ready
 exec chroot . /bin/cat
 """
+
+
+_NAMESPACES = (("mount", "mnt"), ("uts", "uts"), ("ipc", "ipc"), ("net", "net"), ("pid", "pid"))
+"""nsenter's names and those of /proc/PID/ns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +109,7 @@ class Root:
         mount_point.mkdir(parents=True, exist_ok=True)
         environment = {
             "PATH": PATH, "AT": str(mount_point), "LOWER": ":".join(map(str, layers)), "SIZE": size, "NAME": hostname,
+            "TOKEN": secrets.token_hex(16),
             "UPPER": str(upper) if upper else "", "WORK": str(upper.with_name(upper.name + ".work")) if upper else "",
             "BINDS": " ".join(f"{source}=.{path}" for path, source in (binds or {}).items()),
             "WRITABLE": " ".join(f"{source}=.{path}" for path, source in (writable or {}).items()),
@@ -110,7 +117,6 @@ class Root:
         if upper:
             upper.mkdir(parents=True, exist_ok=True)
             Path(environment["WORK"]).mkdir(exist_ok=True)
-        self._mount_point = mount_point
         self._work = Path(environment["WORK"]) if upper else None
         argv = ["unshare", "--mount", "--uts", "--ipc", "--pid", "--fork", "sh", "-c", _HOLD]
         pipe = subprocess.PIPE
@@ -125,34 +131,49 @@ class Root:
             said.append(line)
         else:
             raise RootFailed("".join(said).strip() or f"unshare ended with {self._holder.wait()}")
-        self._pid = self._child()
+        self._pid, self._top = self._inside(environment["TOKEN"])
+        self._namespaces = {
+            name: os.open(f"/proc/{self._pid}/ns/{file}", os.O_RDONLY | os.O_CLOEXEC) for name, file in _NAMESPACES
+        }
 
-    def _child(self) -> int:
-        """Process 1 of the root, by its number out here; once it has changed its root."""
-        pid = self._holder.pid
-        for _ in range(500):
-            children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-            if children and os.readlink(f"/proc/{children[0]}/root") != "/":
-                return int(children[0])
+    def _inside(self, token: str) -> tuple[int, int]:
+        """Process 1 of the root, and its folder as a descriptor. It is ours when the token is in it: who writes to a root by a
+        number that has come to mean another process writes to the machine itself."""
+        for _ in range(1000):
+            for child in _children(self._holder.pid):
+                with suppress(OSError):
+                    top = os.open(f"/proc/{child}/root", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+                    with suppress(OSError):
+                        if Path(f"/proc/self/fd/{top}/.e2e/state/token").read_text() == token:
+                            return child, top
+                    os.close(top)
             time.sleep(0.01)
         raise RootFailed("the process that holds the root did not start")
 
     def close(self) -> None:
         """End everything in it."""
+        if self._top < 0:
+            return
         assert self._holder.stdin is not None and self._holder.stdout is not None
         self._holder.stdin.close()
         with suppress(ProcessLookupError):
             os.kill(self._pid, signal.SIGKILL)
         self._holder.wait()
         self._holder.stdout.close()
+        for descriptor in (self._top, *self._namespaces.values()):
+            os.close(descriptor)
+        self._top = -1
         if self._work:
             shutil.rmtree(self._work, ignore_errors=True)
 
     # programs --------------------------------------------------------------------------------------------------
 
     def _argv(self, argv: Sequence[str]) -> list[str]:
-        enter = ["nsenter", "--target", str(self._pid), "--mount", "--uts", "--ipc", "--net", "--pid", "--root", "--wd"]
-        return [*enter, *argv]
+        """By descriptors of this process: they stay what they are, and other programs of the tests can use them as well."""
+        assert self._top >= 0, "the root is closed"
+        mine = f"/proc/{os.getpid()}/fd"
+        enter = [f"--{name}={mine}/{descriptor}" for name, descriptor in self._namespaces.items()]
+        return ["nsenter", *enter, f"--root={mine}/{self._top}", f"--wd={mine}/{self._top}", *argv]
 
     @property
     def enter(self) -> list[str]:
@@ -188,28 +209,24 @@ class Root:
         return self.run(["sh", "-c", script], **more)  # type: ignore[arg-type]
 
     def mount(self, *argv: str) -> None:
-        """mount(8) in the root's mount namespace, with the paths of out here: `mount("--bind", "/a", root.outside("/b"))`."""
-        self._in_mounts("mount", *argv)
+        """mount(8) in the root."""
+        self.run(["mount", *argv]).ok()
+
+    @staticmethod
+    def outside(path: str) -> str:
+        """The path itself: mount(8) runs inside the root."""
+        return path
 
     def unmount(self, place: str) -> None:
-        """umount(8), as `mount`. Lazily: a program that is being killed may still be in it."""
-        self._in_mounts("umount", "--lazy", place)
-
-    def _in_mounts(self, *argv: str) -> None:
-        command = ["nsenter", "--target", str(self._pid), "--mount", *argv]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            raise RootFailed(f"{' '.join(argv)}: {done.stderr.strip()}")
-
-    def outside(self, path: str) -> str:
-        """Where a path of the root is in the root's mount namespace for a process that has not changed its root."""
-        return f"{self._mount_point}/root{path}"
+        """umount(8), lazily: a program that is being killed may still be in it."""
+        self.run(["umount", "--lazy", place]).ok()
 
     # files -----------------------------------------------------------------------------------------------------
 
     def path(self, path: str, *, follow: bool = True) -> Path:
         """A path of the root for use out here, links resolved inside the root; the last part only with `follow`."""
-        top = f"/proc/{self._pid}/root"
+        assert self._top >= 0, "the root is closed"
+        top = f"/proc/self/fd/{self._top}"
         parts, done = [p for p in path.split("/") if p], ""
         for _ in range(1000):
             if not parts:
@@ -249,6 +266,12 @@ class Root:
         os.mknod(file, kind | mode, os.makedev(*device))
         os.chmod(file, mode)
         os.chown(file, 0, gid)
+
+
+def _children(pid: int) -> list[int]:
+    with suppress(OSError):
+        return [int(number) for number in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return []
 
 
 @contextmanager
