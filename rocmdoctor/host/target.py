@@ -221,13 +221,17 @@ class Machine:
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:
-            raise _failed("remove", path, error) from None
+            # a file system that is mounted read-only says so before it looks for the name
+            if error.errno != errno.EROFS or os.path.lexists(real):
+                raise _failed("remove", path, error) from None
 
     def remove_folder(self, path: str) -> bool:
         try:
             os.rmdir(self._real(path))
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ENOTEMPTY, errno.EEXIST):
+                return False
+            if error.errno == errno.EROFS and not os.path.lexists(self._real(path)):
                 return False
             raise _failed("remove", path, error) from None
         return True

@@ -131,7 +131,7 @@ class InstallPackages(Step):
                 raise ChangeFailed(f"{name} {version} {what}; the lock cannot be reproduced here")
 
     def undo(self, run: Run, before: Record, after: Record | None) -> None:
-        repair(run, self.manager)
+        repair(run, self.manager, needed=False)
         done = after if after is not None else difference(read_versions(run, before), now(run))
         current = now(run)
         names = [name for name in done["installed"] if name in current]
@@ -262,7 +262,7 @@ def difference(before: Versions, after: Versions) -> Record:
 
 def bring_back(run: Run, manager: str, done: Record) -> None:
     """Versions from before: downgrade what was upgraded, install what was removed, as far as a repository has it."""
-    repair(run, manager)
+    repair(run, manager, needed=False)
     current = now(run)
     wanted = {**done["upgraded"], **done["removed"]}
     open_ = {name: version for name, version in wanted.items() if current.get(name) != version}
@@ -321,8 +321,9 @@ def rehearse(run: Run, manager: str, argv: Argv, allowed: Iterable[str]) -> None
         raise ChangeFailed(f"{manager} would remove {names}, which the plan does not name; no package was changed")
 
 
-def repair(run: Run, manager: str) -> None:
-    """Finish what an interrupted dpkg left: without that apt refuses to do anything."""
+def repair(run: Run, manager: str, *, needed: bool = True) -> None:
+    """Finish what an interrupted dpkg left: without that apt refuses to do anything. Not `needed`: somebody else's package that
+    cannot be configured is left as it is, and said. Raises ChangeFailed."""
     if manager != "apt":
         return
     try:
@@ -331,4 +332,9 @@ def repair(run: Run, manager: str) -> None:
         return
     if broken:
         run.say(f"{broken[0].name} is {broken[0].state}: dpkg finishes that first")
-        run_or_fail(run, ("dpkg", "--force-confdef", "--force-confold", "--configure", "-a"))
+        try:
+            run_or_fail(run, ("dpkg", "--force-confdef", "--force-confold", "--configure", "-a"))
+        except ChangeFailed as error:
+            if needed:
+                raise
+            run.say(f"it cannot be finished: {error}")

@@ -193,3 +193,86 @@ def test_refused_before_anything_is_changed(machine: Machine) -> None:
     assert not case.exists(f"{STATE}/rehearsal")
     failed(case.rocmdoctor("undo", "--yes"), "nothing to take back")
     failed(case.rocmdoctor("install", "--resume"), "no run to resume")
+
+
+def test_the_disk_fills_while_packages_are_unpacked(machine: Machine) -> None:
+    case = machine("ubuntu-22.04")
+    before = Before(case)
+    for go_on in (False, True):
+        case.run("mkdir", "-p", "/opt/rocm-6.2.4").ok()
+        with case.small_disk("/opt/rocm-6.2.4", "4k"):
+            done = case.rocmdoctor(*SMALL, "--yes")
+            failed(done, "at step rocm", "apt-get install", "rocm-core", "No space left on device")
+            assert "No space left" in named_log(case, done)
+            if not go_on:
+                case.rocmdoctor("undo", "--yes").ok()
+        if go_on:
+            case.rocmdoctor("install", "--resume").ok()
+            assert case.installed("rocminfo") == ["rocminfo"]
+            assert case.run("dpkg", "--audit").ok().out == ""
+            case.rocmdoctor("undo", "--yes").ok()
+        case.shell("rmdir /opt/rocm-6.2.4 2>/dev/null || true").ok()
+        before.unchanged()
+
+
+def test_the_disk_of_the_journal_is_full(machine: Machine) -> None:
+    """Nothing is done that cannot be written down, and the half line that was written does no harm."""
+    case = machine("ubuntu-22.04")
+    case.run("mkdir", "-p", f"{STATE}/journal").ok()
+    before = Before(case)
+    with case.small_disk(f"{STATE}/journal", "4k"):
+        failed(case.rocmdoctor(*SMALL, "--yes"), f"cannot write {STATE}/journal/", "the disk is full")
+        failed(case.rocmdoctor(*SMALL, "--yes"), "was cut off", "--resume")
+        failed(case.rocmdoctor("undo", "--yes"), "the disk is full")
+        case.root.mount("-o", "remount,size=1m", case.root.outside(f"{STATE}/journal"))
+        case.rocmdoctor("install", "--resume").ok()
+        assert case.installed("rocminfo") == ["rocminfo"]
+        case.rocmdoctor("undo", "--yes").ok()
+    before.unchanged()
+
+
+def test_dpkg_cannot_configure_another_package(machine: Machine) -> None:
+    """It is named; what the run did is taken back, and the package stays as it was."""
+    case = machine("ubuntu-22.04")
+    assert case.shell("apt-get update && apt-get install -y broken-on-install").rc
+    before = Before(case)
+    assert before.packages["broken-on-install"].endswith(" half-configured")
+    done = case.rocmdoctor(*SMALL, "--yes")
+    failed(done, "at step rocm", "dpkg ended with status 1", "broken-on-install")
+    assert "broken-on-install" in named_log(case, done)
+    case.rocmdoctor("undo", "--yes").ok()
+    before.unchanged()
+    # what only was not finished is finished first
+    case.shell("printf '#!/bin/sh\nexit 0\n' > /var/lib/dpkg/info/broken-on-install.postinst").ok()
+    case.rocmdoctor(*SMALL, "--yes").ok()
+    assert case.package_set()["broken-on-install"] == "1.0-1"
+
+
+def test_read_only_etc(machine: Machine) -> None:
+    case = machine("ubuntu-22.04")
+    before = Before(case)
+    with case.read_only("/etc"):
+        done = case.rocmdoctor(*SMALL, "--yes")
+        failed(done, f"cannot write {KEY}", "the file system is read-only")
+        before.unchanged()
+        case.rocmdoctor("undo", "--yes").ok()
+    before.unchanged()
+
+
+def test_files_of_the_user_come_back(machine: Machine) -> None:
+    """Files that were there are replaced, and come back with mode and owner; what is edited meanwhile is kept aside."""
+    case = machine("ubuntu-22.04")
+    case.write(
+        LIST, "# ours\ndeb [signed-by=/etc/apt/keyrings/rocm.gpg] https://repo.radeon.com/rocm/apt/6.2 jammy main\n", 0o640
+    )
+    case.write(PIN, "# by hand\nPackage: *\nPin: release o=repo.radeon.com\nPin-Priority: 400\n")
+    case.write(KEY, "no key\n", 0o600)
+    case.run("chown", "user1:user1", LIST).ok()
+    before = Before(case)
+    case.rocmdoctor(*SMALL, "--yes").ok()
+    assert "/rocm/apt/6.2.4 jammy" in case.read(LIST) and "Pin-Priority: 600" in case.read(PIN)
+    case.write(PIN, "# edited afterwards\n")
+    done = case.rocmdoctor("undo", "--yes").ok()
+    before.unchanged()
+    assert f"{PIN} was edited after it was written" in done.said
+    assert case.shell(f"cat {STATE}/kept/*/*edited-rocm-pin-600").ok().out == "# edited afterwards\n"

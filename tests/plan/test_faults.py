@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
+import errno
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
 
 import pytest
 
-from rocmdoctor.host.target import ChangeFailed
+from rocmdoctor.host.target import ChangeFailed, Machine
 from rocmdoctor.plan import apply as applying
 from rocmdoctor.plan import journal
 from rocmdoctor.plan.apply import Outcome
@@ -46,11 +48,9 @@ def test_a_run_cut_off_behind_its_plan_is_taken_back_without_its_name() -> None:
 def test_a_run_at_work_is_not_called_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     host = killed_behind(2)
 
-    @contextlib.contextmanager
-    def held(path: str) -> Iterator[None]:
+    def held(path: str) -> AbstractContextManager[None]:
         assert path == journal.LOCK
         raise ChangeFailed("another rocmdoctor (process 7) is changing this machine; wait until it has ended")
-        yield
 
     monkeypatch.setattr(host, "lock", held)
     with pytest.raises(ChangeFailed, match="another rocmdoctor"):
@@ -62,7 +62,11 @@ def test_a_package_manager_that_outlived_its_run_is_not_disturbed() -> None:
     host = killed_behind(lines)
     host.lock_holders[FRONTEND] = 254
     before = host.picture()
-    for act in (lambda: applying.resume(None, host, Quiet()), lambda: undo(None, host, Quiet())):
+    acts: tuple[Callable[[], Outcome], ...] = (
+        lambda: applying.resume(None, host, Quiet()),
+        lambda: undo(None, host, Quiet()),
+    )
+    for act in acts:
         with pytest.raises(ChangeFailed, match=f"process 254.* holds {FRONTEND}; wait"):
             act()
     assert host.picture() == before
@@ -97,3 +101,20 @@ def test_messages_keep_their_capitals() -> None:
 )
 def test_last_words(said: str, words: str) -> None:
     assert last_words(said) == words
+
+
+def test_what_is_not_there_is_removed_from_a_read_only_file_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: str) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr("os.unlink", refuse)
+    monkeypatch.setattr("os.rmdir", refuse)
+    host = Machine(str(tmp_path))
+    host.remove("/none")
+    assert host.remove_folder("/none") is False
+    (tmp_path / "file").touch()
+    (tmp_path / "folder").mkdir()
+    acts: tuple[Callable[[], object], ...] = (lambda: host.remove("/file"), lambda: host.remove_folder("/folder"))
+    for act in acts:
+        with pytest.raises(ChangeFailed, match="the file system is read-only"):
+            act()
