@@ -40,10 +40,16 @@ def run(control_node: ControlNode, doctors: dict[str, StandIn], *options: str, *
 def test_healthy(control_node: ControlNode, stand_in: Make) -> None:
     doctor = node(stand_in)
     played = run(control_node, {"node": doctor}, node_users=["batch"], node_rocm="6.2", node_profile="node").ok()
-    assert played.of("node", "Result").result["node_result"] == {
-        "verdict": "healthy", "root_causes": [], "gfx": ["gfx90a"], "rocm": None, "changed": False, "reboot_required": False,
+    found = played.of("node", "Result").result["node_result"]
+    assert not found.pop("rocm")  # null, or "" where ansible-core is older than 2.19
+    assert found == {
+        "verdict": "healthy",
+        "root_causes": [],
+        "gfx": ["gfx90a"],
+        "changed": False,
+        "reboot_required": False,
         "not_holding": [],
-    }  # fmt: skip
+    }
     assert played.changed("node") == []
     install = next(words for words in doctor.asked if words[0] == "install")
     assert install == ["install", "--format", "json", "--rocm", "6.2", "--user", "batch", "--yes"]

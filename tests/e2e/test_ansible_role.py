@@ -25,6 +25,7 @@ PLUGINS = Path(__file__).with_name("ansible_plugins")
 DISK = "8g"
 """More than ROCm needs in life: rocmdoctor refuses below that. Nothing takes it here."""
 Hosts = dict[str, InstallCase]
+pytestmark = pytest.mark.slow
 OWN = (
     "/opt/rocmdoctor/*",
     "/opt/rocmdoctor",
