@@ -1,0 +1,154 @@
+"""install, check, upgrade, undo and uninstall with the distributions' own package managers, from bare to installed and back."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import Machine
+from tests.e2e.install_case import InstallCase
+
+pytestmark = pytest.mark.slow
+OWN = ("/var/lib/rocmdoctor", "/var/lib/YaST2")
+"""The journal stays for `undo --list`; zypper writes a cookie of its own wherever it is asked something."""
+NO_TORCH = ("--pytorch", "none", "--yes")
+
+
+def installed_rocm(case: InstallCase) -> list[str]:
+    """Versions in the report of `check`, which finds nothing wrong with repositories and packages."""
+    report: dict[str, Any] = json.loads(case.rocmdoctor("check", "--format", "json").out)
+    wrong = [r["id"] for r in report["results"] if r["status"] in ("fail", "error") and r["area"].startswith(("repo", "pack"))]
+    assert wrong == []
+    assert report["summary"]["error"] == 0
+    return [found["version"] for found in report["host"]["rocm"]]
+
+
+# bare -> first -> second run -> upgrade -> undo -> undo. SLES 15.6 has no 7.2.x and Debian 13 nothing older than 7.
+JOURNEYS = (
+    ("ubuntu-22.04", "6.2", "6.2.4", "7.2.4"),
+    ("ubuntu-24.04", "6.2", "6.2.4", "7.2.4"),
+    ("debian-13", "7.2", "7.2.4", None),
+    ("rhel-9.4", "6.2", "6.2.4", "7.2.4"),
+    ("sles-15.6", "6.2.0", "6.2.0", "6.2.4"),
+)
+
+
+@pytest.mark.parametrize(("name", "asked", "first", "second"), JOURNEYS, ids=[row[0] for row in JOURNEYS])
+def test_there_and_back(machine: Machine, name: str, asked: str, first: str, second: str | None) -> None:
+    case = machine(name)
+    bare_files, bare_packages = case.snapshot_of_files(), case.package_set()
+
+    case.rocmdoctor("install", "--rocm", asked, *NO_TORCH).ok()
+    files, packages = case.snapshot_of_files(), case.package_set()
+    assert "rocm" in packages and installed_rocm(case) == [first]
+
+    fetched = len(case.mirror.requests)
+    assert "Nothing to do." in case.rocmdoctor("install", "--rocm", asked, *NO_TORCH).ok().out
+    assert files.changes(case.snapshot_of_files(), ignore=OWN) == [] and case.package_set() == packages
+    assert len(case.mirror.requests) == fetched
+
+    if second is not None:
+        case.rocmdoctor("install", "--rocm", second, *NO_TORCH).ok()
+        assert installed_rocm(case) == [second]
+        case.rocmdoctor("undo", "--yes").ok()
+        assert files.changes(case.snapshot_of_files(), ignore=OWN) == []
+        assert case.package_set() == packages
+
+    case.rocmdoctor("undo", "--yes").ok()
+    assert bare_files.changes(case.snapshot_of_files(), ignore=OWN) == []
+    assert case.package_set() == bare_packages
+
+
+STAYS = ("/etc/zypp/repos.d/SLE-*.repo", "/etc/yum.repos.d/epel.repo", "/etc/yum.repos.d/redhat.repo", "/usr/bin/crb")
+
+
+# where AMD supports 10.x: not Debian 13 with these GPUs, RHEL 9.4, SLES 15.6
+@pytest.mark.parametrize("name", ["ubuntu-22.04", "ubuntu-24.04", "rhel-9.8", "sles-15.7"])
+def test_ten_and_uninstall(machine: Machine, name: str) -> None:
+    """uninstall leaves what is the distribution's own: libraries that came along, EPEL, and what was switched on. Others may need
+    it by now; `undo` of the install would take it back."""
+    gpu = "gfx1100" if name.startswith("ubuntu") else "gfx942"
+    case = machine(name, gpu)
+    files, packages = case.snapshot_of_files(), case.package_set()
+    case.rocmdoctor("install", "--rocm", "10.1", *NO_TORCH).ok()
+    assert installed_rocm(case) == ["10.1.0"]
+    case.rocmdoctor("uninstall", "--yes").ok()
+    assert files.changes(case.snapshot_of_files(), ignore=(*OWN, *STAYS)) == []
+    left = {entry for entry in case.package_set() if packages.get(entry) is None}
+    assert left <= {"libatomic1", "libquadmath0", "libatomic", "libquadmath", "epel-release"}
+    assert set(packages) <= set(case.package_set())
+
+
+def test_the_pin_beats_a_higher_number_of_universe(machine: Machine) -> None:
+    case = machine("ubuntu-24.04")
+    case.rocmdoctor("install", "--rocm", "6.2", *NO_TORCH).ok()
+    policy = case.run("apt-cache", "policy", "rocminfo").ok().out
+    there = [line.split()[0] for line in policy.splitlines() if line.startswith("     ") and line.split()[0][:1].isdigit()]
+    ours = case.package_set()["rocminfo"].split()[0]
+    assert any(case.run("dpkg", "--compare-versions", other, "gt", ours).rc == 0 for other in there), policy
+    assert f"Candidate: {ours}" in policy and ".60204-" in ours
+
+
+def test_dkms_needs_the_reboot_that_verify_tells(machine: Machine) -> None:
+    case = machine("ubuntu-22.04")
+    case.rocmdoctor("install", "--rocm", "6.2", "--driver", "dkms", *NO_TORCH).ok()
+    assert case.installed("amdgpu-dkms") == ["amdgpu-dkms"]
+    before = case.rocmdoctor("verify")
+    assert before.rc == 1 and "reboot" in before.out + before.err
+    case.reboot()
+    case.rocmdoctor("verify").ok()
+    report = json.loads(case.rocmdoctor("check", "--format", "json").out)
+    assert report["host"]["amdgpu"]["kind"] == "dkms"
+
+
+@pytest.mark.parametrize("name", ["ubuntu-24.04", "rhel-9.4"])
+def test_the_script_does_the_same(machine: Machine, name: str) -> None:
+    by_plan, by_script = machine(name), machine(name)
+    by_plan.rocmdoctor("install", "--rocm", "6.2", *NO_TORCH).ok()
+    script = by_script.rocmdoctor("install", "--rocm", "6.2", "--pytorch", "none", "--format", "script").ok().out
+    by_script.write("/root/install.sh", script)
+    by_script.run("sh", "/root/install.sh", timeout=180).ok()
+    assert by_script.package_set() == by_plan.package_set()
+    ignored = (*OWN, "/root/install.sh")
+    assert by_plan.snapshot_of_files().changes(by_script.snapshot_of_files(), ignore=ignored) == []
+    assert installed_rocm(by_script) == ["6.2.4"]
+
+
+def test_fix_of_permissions(machine: Machine) -> None:
+    """The user is in neither group; fix puts him there, undo takes him out."""
+    case = machine("ubuntu-22.04")
+    before = case.read("/etc/group")
+    assert case.rocmdoctor("check", "--user", "user1", "--only", "permissions.*").rc == 1
+    case.rocmdoctor("fix", "permissions.*", "--user", "user1", "--yes").ok()
+    assert "render" in case.run("id", "-nG", "user1").ok().out.split()
+    case.rocmdoctor("undo", "--yes").ok()
+    assert case.read("/etc/group") == before
+
+
+def test_pytorch_of_the_index(machine: Machine) -> None:
+    """Into an environment of its own, by real pip; a second run fetches nothing; gone after undo."""
+    case = machine("ubuntu-24.04")
+    files, packages = case.snapshot_of_files(), case.package_set()
+    case.rocmdoctor("install", "--rocm", "6.2", "--yes").ok()
+    found = case.run("/opt/rocmdoctor/torch/bin/python", "-m", "pip", "list", "--format", "freeze").ok().out
+    assert "+rocm" in next(line for line in found.splitlines() if line.startswith("torch=="))
+    fetched = len(case.mirror.requests)
+    case.rocmdoctor("install", "--rocm", "6.2", "--yes").ok()
+    assert len(case.mirror.requests) == fetched
+    case.rocmdoctor("undo", "--yes").ok()
+    assert files.changes(case.snapshot_of_files(), ignore=OWN) == [] and case.package_set() == packages
+
+
+def test_pytorch_in_the_active_environment(machine: Machine) -> None:
+    case = machine("rhel-9.4")
+    case.run("python3", "-m", "venv", "/srv/work").ok()
+    files = case.snapshot_of_files()
+    active = {"VIRTUAL_ENV": "/srv/work", "PATH": "/srv/work/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+    case.rocmdoctor("install", "--rocm", "6.2", "--yes", env=active).ok()
+    found = case.run("/srv/work/bin/python", "-m", "pip", "list", "--format", "freeze").ok().out
+    assert "+rocm" in next(line for line in found.splitlines() if line.startswith("torch=="))
+    assert not case.exists("/opt/rocmdoctor/torch")
+    case.rocmdoctor("undo", "--yes", env=active).ok()
+    assert files.changes(case.snapshot_of_files(), ignore=OWN) == []
