@@ -10,9 +10,12 @@ from rocmdoctor.checks.binding import ON_A_KERNEL
 from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
-from rocmdoctor.facts.gpus import Gpu
-from rocmdoctor.matrix import Matrix
 from rocmdoctor.results import Evidence, Finding, Fix, Status
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rocmdoctor.matrix import Matrix
+    from rocmdoctor.facts.gpus import Gpu
 
 GIB = 1 << 30
 DOCS = "https://rocm.docs.amd.com/en/latest/how-to/system-optimization/strixhalo.html"

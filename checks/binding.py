@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from rocmdoctor.facts import Facts, known
-from rocmdoctor.facts.gpus import Gpu
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rocmdoctor.facts.gpus import Gpu
 
 NVIDIA = "10de"
 ON_A_KERNEL = ("bare-metal", "vm")

@@ -15,10 +15,10 @@ from rocmdoctor.checks.endings import OPENS, again, evidence_of, how, kernel_log
 from rocmdoctor.checks.torch import rocm_torch, wheel_fix
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
-from rocmdoctor.matrix import Matrix
 from rocmdoctor.results import Evidence, Finding, Fix, Status
 
 if TYPE_CHECKING:  # facts.deep is loaded only where something is run
+    from rocmdoctor.matrix import Matrix
     from rocmdoctor.facts.access import DeviceNode
     from rocmdoctor.facts.deep import Step, TorchRun
     from rocmdoctor.facts.kfd import KfdNode

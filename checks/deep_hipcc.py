@@ -10,10 +10,10 @@ from rocmdoctor.checks.endings import OPENS, Sign, again, evidence_of, how, kern
 from rocmdoctor.checks.toolchain import HEADER_PACKAGES
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
-from rocmdoctor.matrix import Matrix
 from rocmdoctor.results import Finding, Fix, Status
 
 if TYPE_CHECKING:  # facts.deep is loaded only where something is run
+    from rocmdoctor.matrix import Matrix
     from rocmdoctor.facts.deep import HipRun
     from rocmdoctor.facts.toolchain import Gcc
 

@@ -10,9 +10,12 @@ from rocmdoctor.checks.binding import GIVEN_AWAY, ON_A_KERNEL, without_driver
 from rocmdoctor.checks.remedies import initramfs, log_evidence, recheck, said
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
-from rocmdoctor.facts.gpus import Gpu
-from rocmdoctor.matrix import Matrix
 from rocmdoctor.results import Evidence, Finding, Fix, Status
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rocmdoctor.matrix import Matrix
+    from rocmdoctor.facts.gpus import Gpu
 
 
 @check("firmware.loaded", title="The GPU's firmware was found", after=["amdgpu_module.loaded"], places=ON_A_KERNEL)

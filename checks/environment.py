@@ -11,9 +11,12 @@ from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
 from rocmdoctor.facts.environment import OVERRIDE, Override
-from rocmdoctor.facts.gpus import Gpu
-from rocmdoctor.matrix import Matrix
 from rocmdoctor.results import Evidence, Finding, Fix, Status
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rocmdoctor.matrix import Matrix
+    from rocmdoctor.facts.gpus import Gpu
 
 
 def _where_set(facts: Facts, variable: str) -> tuple[str, tuple[Evidence, ...]]:
@@ -319,11 +322,7 @@ def symbols(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         if drm
         else cause,
         tuple(evidence),
-        (
-            _amd_libdrm(facts, matrix)
-            if drm
-            else remedy,
-        ),
+        (_amd_libdrm(facts, matrix) if drm else remedy,),
     )
 
 

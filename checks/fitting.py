@@ -11,11 +11,11 @@ from rocmdoctor import versions
 from rocmdoctor.checks import remedies
 from rocmdoctor.facts import Facts, known
 from rocmdoctor.facts.environment import OVERRIDE
-from rocmdoctor.facts.gpus import Gpu
-from rocmdoctor.matrix import Matrix
 from rocmdoctor.results import Fix
 
 if TYPE_CHECKING:
+    from rocmdoctor.matrix import Matrix
+    from rocmdoctor.facts.gpus import Gpu
     from rocmdoctor.matrix.distributions import OsBase
     from rocmdoctor.matrix.wheel_choice import WheelChoice
 

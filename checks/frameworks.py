@@ -13,10 +13,13 @@ from rocmdoctor.checks.installed import real_installs
 from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
-from rocmdoctor.facts.distributions import Distribution
 from rocmdoctor.facts.frameworks import Frameworks, tensorflow_rocm
-from rocmdoctor.matrix import Matrix
 from rocmdoctor.results import Evidence, Finding, Fix, Status
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rocmdoctor.matrix import Matrix
+    from rocmdoctor.facts.distributions import Distribution
 
 NVIDIA = "10de"
 JAX_DOCS = "https://rocm.docs.amd.com/projects/install-on-linux/en/latest/install/3rd-party/jax-install.html"

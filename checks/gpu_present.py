@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from rocmdoctor.checks.remedies import CONTAINERS, count
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
-from rocmdoctor.matrix import Matrix
 from rocmdoctor.results import Evidence, Finding, Fix, Status
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rocmdoctor.matrix import Matrix
 
 
 @check("gpu_present.device", title="An AMD GPU is on the PCI bus", needs_gpu=False, docs=[CONTAINERS])

@@ -10,11 +10,11 @@ from rocmdoctor.checks import fitting, remedies
 from rocmdoctor.checks.environment import acts_as, in_sight, override_fix
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
-from rocmdoctor.facts.gpus import Gpu
 from rocmdoctor.matrix import Matrix, Verdict
 from rocmdoctor.results import Evidence, Finding, Fix, Status
 
 if TYPE_CHECKING:
+    from rocmdoctor.facts.gpus import Gpu
     from rocmdoctor.matrix.distributions import OsBase
 
 
@@ -163,9 +163,7 @@ def distribution(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             Evidence("/etc/os-release", f"{os.id} {os.version_id or '(no version)'}"),
             Evidence(f"compat_matrix.yaml {matrix.date}", answer.reason if answer else "no row"),
         ),
-        (
-            _listed_instead(facts, matrix, rocm, base),
-        ),
+        (_listed_instead(facts, matrix, rocm, base),),
     )
 
 
@@ -226,9 +224,7 @@ def kernel(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             f"The kernel {facts.kernel.release} is not on AMD's list for ROCm {rocm} on {base.id} {base.version}",
             remedies.sentence(answer.reason),
             (Evidence("uname -r", facts.kernel.release), Evidence(f"compat_matrix.yaml {matrix.date}", answer.reason)),
-            (
-                _listed_kernel(facts, matrix, rocm, base),
-            ),
+            (_listed_kernel(facts, matrix, rocm, base),),
         )
 
 

@@ -9,8 +9,11 @@ from rocmdoctor.checks import remedies
 from rocmdoctor.checks.remedies import log_evidence, recheck, said
 from rocmdoctor.engine import check
 from rocmdoctor.facts import Facts, known
-from rocmdoctor.matrix import Matrix
 from rocmdoctor.results import Evidence, Finding, Fix, Status
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rocmdoctor.matrix import Matrix
 
 HARDWARE = "|".join(
     (
@@ -210,9 +213,7 @@ def smi_work(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 else ""
             ),
             tuple(Evidence(smi.tool, line) for line in text.strip().splitlines()[-3:]),
-            (
-                _one_smi(facts, smi.tool, text),
-            ),
+            (_one_smi(facts, smi.tool, text),),
         )
         return
 
@@ -223,9 +224,7 @@ def _one_smi(facts: Facts, tool: str, text: str) -> Fix:
     active = facts.rocm.active
     root = active.root if active else "/opt/rocm"
     library = re.search(r"(/opt/rocm[\w.-]*)/lib\w*/libamd_smi\.so", text)
-    loader = (
-        (remedies.write(remedies.LOADER_FIRST, f"{root}/lib"), ("ldconfig",)) if library and library.group(1) != root else ()
-    )
+    loader = (remedies.write(remedies.LOADER_FIRST, f"{root}/lib"), ("ldconfig",)) if library and library.group(1) != root else ()
     from_pip = "site-packages/amdsmi" in text or "dist-packages/amdsmi" in text
     pip = ("python3", "-m", "pip")
     package = (

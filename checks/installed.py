@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from rocmdoctor.checks.binding import nvidia_here
 from rocmdoctor.facts import Facts, known
-from rocmdoctor.facts.rocm import RocmInstall
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rocmdoctor.facts.rocm import RocmInstall
 
 
 def real_installs(facts: Facts) -> list[RocmInstall]:

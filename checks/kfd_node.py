@@ -8,9 +8,12 @@ from rocmdoctor.checks.binding import ON_A_KERNEL
 from rocmdoctor.checks.remedies import log_evidence, recheck
 from rocmdoctor.engine import check
 from rocmdoctor.facts import Facts, known
-from rocmdoctor.facts.access import DeviceNode
-from rocmdoctor.matrix import Matrix
 from rocmdoctor.results import Evidence, Finding, Fix, Status
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rocmdoctor.matrix import Matrix
+    from rocmdoctor.facts.access import DeviceNode
 
 ROOM = ["amdgpu_module.bound", "pcie_atomics.accepted", "container.devices"]
 
@@ -113,9 +116,7 @@ def opens(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         )
     else:
         detail = "The driver itself refuses: an unsupported GPU, no memory for a KFD process, or a driver in a bad state."
-        fix = Fix(
-            "Read the kfd and amdgpu lines of the kernel log; a reboot resets the driver"
-        )
+        fix = Fix("Read the kfd and amdgpu lines of the kernel log; a reboot resets the driver")
     yield Finding(
         Status.FAIL,
         f"Opening {first.path} fails with {first.open}, which is not a matter of groups or modes",

@@ -6,8 +6,11 @@ import re
 
 from rocmdoctor.checks import remedies
 from rocmdoctor.checks.remedies import recheck
-from rocmdoctor.facts import Facts
 from rocmdoctor.results import Fix
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rocmdoctor.facts import Facts
 
 SYSTEM_LIBRARIES: dict[str, dict[str, str]] = {
     "libnuma": {"apt": "libnuma1", "dnf": "numactl-libs", "zypper": "libnuma1", "pacman": "numactl"},

@@ -9,8 +9,11 @@ from rocmdoctor.checks.binding import GIVEN_AWAY, ON_A_KERNEL, driverless
 from rocmdoctor.checks.remedies import initramfs, load_amdgpu, log_evidence, recheck
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
-from rocmdoctor.matrix import Matrix
 from rocmdoctor.results import Evidence, Finding, Fix, Status
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rocmdoctor.matrix import Matrix
 
 
 @check(

@@ -10,11 +10,14 @@ from rocmdoctor.checks import remedies, repo_remedies
 from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
-from rocmdoctor.facts.dkms import DkmsLog
-from rocmdoctor.facts.packages import Package
 from rocmdoctor.host import UnknownFact
-from rocmdoctor.matrix import Matrix
 from rocmdoctor.results import Evidence, Finding, Fix, Status
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rocmdoctor.matrix import Matrix
+    from rocmdoctor.facts.packages import Package
+    from rocmdoctor.facts.dkms import DkmsLog
 
 CORE_SDK = (7, 9)
 """From here on ROCm is another set of packages (amdrocm*), which replaces none of the older ones (rules.md 42)."""
@@ -69,8 +72,7 @@ def boot(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 verify=recheck("disk.*", "packages.*"),
             ),
             Fix(
-                "Remove amdgpu-dkms where the kernel's own driver serves the GPU: its firmware is what makes the "
-                "initramfs large",
+                "Remove amdgpu-dkms where the kernel's own driver serves the GPU: its firmware is what makes the initramfs large",
                 remedies.remove(facts, "amdgpu-dkms"),
                 needs=("root", "reboot"),
             ),

@@ -12,8 +12,11 @@ from rocmdoctor.checks.remedies import count, recheck
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
 from rocmdoctor.host import UnknownFact
-from rocmdoctor.matrix import Matrix
 from rocmdoctor.results import Evidence, Finding, Fix, Status
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rocmdoctor.matrix import Matrix
 
 WSL_DOCS = "https://rocm.docs.amd.com/projects/radeon-ryzen/en/latest/docs/install/installrad/wsl/install-radeon.html"
 

@@ -9,10 +9,13 @@ from rocmdoctor.checks import remedies
 from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.checks.torch import rocm_torch
 from rocmdoctor.engine import check
-from rocmdoctor.facts import Facts
-from rocmdoctor.facts.pythons import Torch
-from rocmdoctor.matrix import Matrix
 from rocmdoctor.results import Evidence, Finding, Fix, Status
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rocmdoctor.matrix import Matrix
+    from rocmdoctor.facts.pythons import Torch
+    from rocmdoctor.facts import Facts
 
 
 @check(

@@ -8,11 +8,14 @@ from rocmdoctor import versions
 from rocmdoctor.checks import remedies, repo_remedies
 from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.engine import NotApplicable, check
-from rocmdoctor.facts import Facts
-from rocmdoctor.facts.repos import Repository
 from rocmdoctor.host import UnknownFact
-from rocmdoctor.matrix import Matrix
 from rocmdoctor.results import Evidence, Finding, Fix, Status
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rocmdoctor.matrix import Matrix
+    from rocmdoctor.facts.repos import Repository
+    from rocmdoctor.facts import Facts
 
 PLACES = ("bare-metal", "vm", "wsl")
 """Repositories of an image are not this host's to mend."""
@@ -389,9 +392,7 @@ def pin(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             _shown(sources[0]),
             Evidence("/etc/apt/preferences.d", "no pin for repo.radeon.com"),
         ),
-        (
-            repo_remedies.pin(facts, shadowing),
-        ),
+        (repo_remedies.pin(facts, shadowing),),
     )
 
 

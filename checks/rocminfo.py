@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
-from rocmdoctor.matrix import Matrix
 from rocmdoctor.results import Evidence, Finding, Fix, Status
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rocmdoctor.matrix import Matrix
 
 EXPLAINED = ("not-loaded", "kfd-missing", "permission", "kfd-open")
 """Errors that checks of the driver, the node and the permissions explain better."""

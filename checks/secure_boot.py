@@ -8,8 +8,11 @@ from rocmdoctor.checks.binding import ON_A_KERNEL
 from rocmdoctor.checks.remedies import log_evidence
 from rocmdoctor.engine import check
 from rocmdoctor.facts import Facts, known
-from rocmdoctor.matrix import Matrix
 from rocmdoctor.results import Evidence, Finding, Fix, Status
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rocmdoctor.matrix import Matrix
 
 
 @check(

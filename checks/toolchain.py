@@ -11,11 +11,14 @@ from rocmdoctor.checks import remedies
 from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
-from rocmdoctor.facts.gpus import Gpu
-from rocmdoctor.facts.packages import Package
 from rocmdoctor.facts.toolchain import PATH_VARIABLES, Compiler, Gcc, Targets, read_targets, target_covers
-from rocmdoctor.matrix import Matrix
 from rocmdoctor.results import Evidence, Finding, Fix, Status
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rocmdoctor.matrix import Matrix
+    from rocmdoctor.facts.packages import Package
+    from rocmdoctor.facts.gpus import Gpu
 
 HIPCC = "https://rocm.docs.amd.com/projects/HIPCC/en/latest/env.html"
 NVIDIA = "10de"

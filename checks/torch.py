@@ -14,12 +14,12 @@ from rocmdoctor.checks.installed import real_installs
 from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
-from rocmdoctor.facts.gpus import Gpu
-from rocmdoctor.facts.pythons import PythonEnv, Torch
 from rocmdoctor.matrix import Matrix, Verdict
 from rocmdoctor.results import Evidence, Finding, Fix, Status
 
 if TYPE_CHECKING:
+    from rocmdoctor.facts.pythons import PythonEnv, Torch
+    from rocmdoctor.facts.gpus import Gpu
     from rocmdoctor.matrix.wheel_choice import WheelChoice
 
 

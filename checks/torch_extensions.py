@@ -11,10 +11,13 @@ from rocmdoctor import versions
 from rocmdoctor.checks.frameworks import nvidia_here, pip, plain, seen
 from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.engine import NotApplicable, check
-from rocmdoctor.facts import Facts
 from rocmdoctor.facts.frameworks import bitsandbytes_names, vllm_rocm
-from rocmdoctor.matrix import Matrix
 from rocmdoctor.results import Evidence, Finding, Fix, Status
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rocmdoctor.matrix import Matrix
+    from rocmdoctor.facts import Facts
 
 VLLM_DOCS = "https://docs.vllm.ai/en/latest/getting_started/installation/gpu.html"
 BITSANDBYTES_DOCS = "https://huggingface.co/docs/bitsandbytes/main/en/installation"

@@ -6,9 +6,12 @@ from collections.abc import Iterator
 
 from rocmdoctor.checks.remedies import log_evidence, recheck, write
 from rocmdoctor.engine import NotApplicable, check
-from rocmdoctor.facts import Facts
-from rocmdoctor.matrix import Matrix
 from rocmdoctor.results import Evidence, Finding, Fix, Status
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rocmdoctor.matrix import Matrix
+    from rocmdoctor.facts import Facts
 
 DOCS = "https://instinct.docs.amd.com/projects/amdgpu-docs/en/latest/system-optimization/mi300x.html"
 

@@ -14,9 +14,9 @@ from rocmdoctor import versions
 from rocmdoctor.facts import known
 from rocmdoctor.facts.component_parts import PARTS, Part
 from rocmdoctor.facts.release_stamps import stamp
-from rocmdoctor.host import Host
 
 if TYPE_CHECKING:
+    from rocmdoctor.host import Host
     from rocmdoctor.facts.packages import Package, PackageDb
     from rocmdoctor.facts.pythons import PythonEnv
     from rocmdoctor.facts.rocm import RocmInstall

@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TYPE_CHECKING
 
 from rocmdoctor.facts.start_up_files import Setting, read_settings
-from rocmdoctor.host import Host
+
+if TYPE_CHECKING:
+    from rocmdoctor.host import Host
 
 OVERRIDE = "HSA_OVERRIDE_GFX_VERSION"
 ROCR, HIP, CUDA, ORDINAL = "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"

@@ -12,9 +12,9 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from rocmdoctor.facts import known
-from rocmdoctor.host import Host
 
 if TYPE_CHECKING:
+    from rocmdoctor.host import Host
     from rocmdoctor.facts.pythons import Distribution, PythonEnv
 
 ONNXRUNTIME = (

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from rocmdoctor.facts.kfd import KfdNode
-from rocmdoctor.facts.pci import PciDevice
 from rocmdoctor.host import UnknownFact
 
 if TYPE_CHECKING:
+    from rocmdoctor.facts.pci import PciDevice
+    from rocmdoctor.facts.kfd import KfdNode
     from rocmdoctor.facts import Facts
     from rocmdoctor.facts.rocminfo import Agent
     from rocmdoctor.matrix import Matrix

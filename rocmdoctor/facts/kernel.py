@@ -8,9 +8,11 @@ modprobe(8).
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import NamedTuple, TYPE_CHECKING
 
-from rocmdoctor.host import Host
+
+if TYPE_CHECKING:
+    from rocmdoctor.host import Host
 
 
 class Kernel(NamedTuple):

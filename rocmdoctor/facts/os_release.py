@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import NamedTuple, TYPE_CHECKING
 
-from rocmdoctor.host import Host
+
+if TYPE_CHECKING:
+    from rocmdoctor.host import Host
 
 _PATHS = ("/etc/os-release", "/usr/lib/os-release")
 

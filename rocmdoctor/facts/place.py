@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TYPE_CHECKING
 
 from rocmdoctor.facts import cpu, known
 from rocmdoctor.facts.sysfs import attribute
-from rocmdoctor.host import Host
+
+if TYPE_CHECKING:
+    from rocmdoctor.host import Host
 
 IDENTITY = ((0, 0, 4294967295),)
 """uid_map of the initial user namespace."""

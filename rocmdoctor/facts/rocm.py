@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from rocmdoctor import versions
 from rocmdoctor.facts import known
 from rocmdoctor.facts.gfx_names import targets_in
-from rocmdoctor.host import Host
 
 if TYPE_CHECKING:
+    from rocmdoctor.host import Host
     from rocmdoctor.facts.packages import PackageDb
 
 TOOLS = frozenset((

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import NamedTuple, TYPE_CHECKING
 
-from rocmdoctor.host import Host
+
+if TYPE_CHECKING:
+    from rocmdoctor.host import Host
 
 TIME_LIMIT = 10.0
 """Seconds. A wedged GPU lets rocminfo hang for ever; a healthy node with eight GPUs needs about one second."""

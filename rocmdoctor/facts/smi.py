@@ -9,9 +9,11 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
-from rocmdoctor.host import Command, Host
+
+if TYPE_CHECKING:
+    from rocmdoctor.host import Command, Host
 
 TIME_LIMIT = 10.0
 """Seconds. Both tools import a Python package and walk sysfs: about a second on eight GPUs."""

@@ -8,10 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TYPE_CHECKING
 
 from rocmdoctor.facts import known
-from rocmdoctor.host import Host
+
+if TYPE_CHECKING:
+    from rocmdoctor.host import Host
 
 _HOME_SHELL = (
     ".bashrc", ".profile", ".bash_profile", ".bash_login", ".bash_aliases",

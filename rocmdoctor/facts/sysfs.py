@@ -6,7 +6,10 @@ None, never an exception.
 
 from __future__ import annotations
 
-from rocmdoctor.host import Host
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rocmdoctor.host import Host
 
 ATTRIBUTE_LIMIT = 4096
 """A sysfs attribute is at most one page."""

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from rocmdoctor import versions
 from rocmdoctor.facts import known
 from rocmdoctor.facts.components import clang_version
-from rocmdoctor.host import Host
 
 if TYPE_CHECKING:
+    from rocmdoctor.host import Host
     from rocmdoctor.facts.rocm import RocmInstall
 
 TARGET_VARIABLES = ("PYTORCH_ROCM_ARCH", "HCC_AMDGPU_TARGET", "AMDGPU_TARGETS", "GPU_TARGETS")

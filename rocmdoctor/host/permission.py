@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TYPE_CHECKING
 
-from rocmdoctor.host import User
+
+if TYPE_CHECKING:
+    from rocmdoctor.host import User
 
 READ_WRITE = 6
 

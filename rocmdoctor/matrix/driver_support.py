@@ -7,7 +7,10 @@ from collections.abc import Mapping, Sequence
 from rocmdoctor import versions
 from rocmdoctor.matrix.answers import Answer, Verdict
 from rocmdoctor.matrix.drivers import Window, Windows, covers
-from rocmdoctor.matrix.releases import Release
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rocmdoctor.matrix.releases import Release
 
 
 def judge_driver(release: Release, windows: Windows, driver: str, family: str | None, newest: str, question: str) -> Answer:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from rocmdoctor.matrix.document import Document
 
 if TYPE_CHECKING:
+    from rocmdoctor.matrix.document import Document
     from rocmdoctor.matrix.gpu_ids import GfxTarget, PciGpu
     from rocmdoctor.matrix.known_faults import KnownFaults
     from rocmdoctor.matrix.overrides import OverrideNotes, OverrideRule, Overrides

@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from rocmdoctor import versions
-from rocmdoctor.matrix.document import Document
 
 if TYPE_CHECKING:
+    from rocmdoctor.matrix.document import Document
     from rocmdoctor.matrix.apu import ApuClassic, ApuStatus
     from rocmdoctor.matrix.distributions import Distribution
     from rocmdoctor.matrix.drivers import DriverRelease, Windows

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TYPE_CHECKING
 
 from rocmdoctor import versions
-from rocmdoctor.matrix.document import Document, Node
 from rocmdoctor.matrix.ranges import read_range
+
+if TYPE_CHECKING:
+    from rocmdoctor.matrix.document import Document, Node
 
 _NOTES = frozenset({"confidence", "why", "source"})
 

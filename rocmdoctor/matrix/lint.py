@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from rocmdoctor import versions
 from rocmdoctor.matrix.answers import Problem
 from rocmdoctor.matrix.document import Document, MatrixError
-from rocmdoctor.matrix.releases import Release
 
 if TYPE_CHECKING:
+    from rocmdoctor.matrix.releases import Release
     from rocmdoctor.matrix import Matrix
 
 SECTIONS = frozenset(

@@ -22,8 +22,11 @@ from rocmdoctor.matrix.board import (
     os_name,
     sources_of,
 )
-from rocmdoctor.matrix.distributions import Distribution
 from rocmdoctor.matrix.releases import FAMILIES, OsRow, Release
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rocmdoctor.matrix.distributions import Distribution
 
 
 def judge_os(

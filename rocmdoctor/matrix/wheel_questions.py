@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from rocmdoctor import versions
-from rocmdoctor.matrix.answers import Answer, Verdict
-from rocmdoctor.matrix.document import Document
 
 if TYPE_CHECKING:
+    from rocmdoctor.matrix.document import Document
+    from rocmdoctor.matrix.answers import Answer, Verdict
     from rocmdoctor.matrix.torch_releases import TorchRelease
     from rocmdoctor.matrix.wheel_choice import WheelChoice
     from rocmdoctor.matrix.wheels import (

@@ -117,7 +117,9 @@ def test_a_host_without_the_packages_needs_no_compiler() -> None:
 
 
 @pytest.mark.parametrize(
-    "host", [HostBuilder().no_rocm(), HostBuilder().distro("fedora", "42"), HostBuilder().no_rocm().no_torch()], ids=("no-rocm", "fedora", "nothing")
+    "host",
+    [HostBuilder().no_rocm(), HostBuilder().distro("fedora", "42"), HostBuilder().no_rocm().no_torch()],
+    ids=("no-rocm", "fedora", "nothing"),
 )
 def test_no_compiler_of_amd_to_judge(host: HostBuilder) -> None:
     assert status(host, COMPILER) == "skip"

@@ -47,8 +47,8 @@ AER = "nvme 0000:04:00.0: AER: PCIe Bus Error: severity=Uncorrected (Non-Fatal),
 SILENT: dict[str, Make] = {
     "a CUDA laptop with AMD graphics": laptop,
     "one of two cards is kept for a guest": lambda: host().gpus("gfx1100", "gfx1030").cards(1, bound="vfio-pci"),
-    "APU without a KFD node beside a card": lambda: (
-        host().gpus(card("gfx1100"), card("gfx90c", vram=512, state="kfd-skipped", log=(NO_ATOMICS,)))
+    "APU without a KFD node beside a card": lambda: host().gpus(
+        card("gfx1100"), card("gfx90c", vram=512, state="kfd-skipped", log=(NO_ATOMICS,))
     ),
     "the GPU that an override harms is hidden": lambda: (
         host().gpus(card("gfx1032"), card("gfx90c", vram=512)).env(HSA_OVERRIDE_GFX_VERSION="10.3.0", ROCR_VISIBLE_DEVICES="0")
@@ -75,8 +75,8 @@ SILENT: dict[str, Make] = {
     ),
     "the repository of a release that the matrix does not know yet": lambda: source(host(), "rocm/apt/11.0"),
     "the newest repository by its name": lambda: source(host(), "rocm/apt/latest"),
-    "driver repository of 30.x": lambda: (
-        source(host().distro("ubuntu", "24.04").rocm("7.2.0"), "amdgpu/30.30/ubuntu", "noble", "amdgpu.list")
+    "driver repository of 30.x": lambda: source(
+        host().distro("ubuntu", "24.04").rocm("7.2.0"), "amdgpu/30.30/ubuntu", "noble", "amdgpu.list"
     ),
 }
 
