@@ -276,3 +276,46 @@ def test_files_of_the_user_come_back(machine: Machine) -> None:
     before.unchanged()
     assert f"{PIN} was edited after it was written" in done.said
     assert case.shell(f"cat {STATE}/kept/*/*edited-rocm-pin-600").ok().out == "# edited afterwards\n"
+
+
+def test_the_mirror_fails_in_the_middle(machine: Machine) -> None:
+    """At the lists it goes down, at the packages they are missing. The run goes on when they are back."""
+    case = machine("ubuntu-22.04")
+    before = Before(case)
+    with case.mirror.down(after=10):
+        done = case.rocmdoctor(*SMALL, "--yes")
+    failed(done, "at step index", "repo.radeon.com")
+    assert "onnection" in named_log(case, done)
+    case.rocmdoctor("undo", "--yes").ok()
+    before.unchanged()
+    case.mirror.missing.append("repo.radeon.com/rocm/apt/6.2.4/pool")
+    done = case.rocmdoctor(*SMALL, "--yes")
+    failed(done, "at step rocm", "apt-get install", "404")
+    named_log(case, done)
+    case.mirror.missing.clear()
+    case.rocmdoctor("install", "--resume").ok()
+    assert case.installed("rocminfo") == ["rocminfo"]
+    case.rocmdoctor("undo", "--yes").ok()
+    before.unchanged()
+
+
+def test_rhel_faults(machine: Machine) -> None:
+    """What is different with dnf: its lock, its keys, its repositories. What came before the fault (EPEL) is taken back."""
+    case = machine("rhel-9.4")
+    before = Before(case)
+    with case.lock_held("/var/lib/rpm/.rpm.lock"):
+        failed(case.rocmdoctor(*SMALL, "--yes"), "holds /var/lib/rpm/.rpm.lock", "wait until it has ended")
+    case.mirror.serve_key("radeon", "other")
+    failed(case.rocmdoctor(*SMALL, "--yes"), "fingerprint", case.site.keys["other"].fingerprint)
+    case.rocmdoctor("undo", "--yes").ok()
+    case.mirror.serve_key("radeon", "radeon", expired=True)
+    failed(case.rocmdoctor(*SMALL, "--yes"), "it expired on")
+    case.rocmdoctor("undo", "--yes").ok()
+    case.mirror.serve_key("radeon", "radeon")
+    case.mirror.missing.append("repo.radeon.com/rocm/el9/6.2.4")
+    done = case.rocmdoctor(*SMALL, "--yes")
+    failed(done, "404")
+    named_log(case, done)
+    case.mirror.missing.clear()
+    case.rocmdoctor("undo", "--yes").ok()
+    before.unchanged()
