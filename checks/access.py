@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from rocmdoctor.checks import remedies
 from rocmdoctor.checks.installed import computes_elsewhere
 from rocmdoctor.checks.remedies import recheck, write
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.results import Evidence, Finding, Fix, Status
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rocmdoctor.matrix import Matrix
-    from rocmdoctor.facts.access import DeviceNode
     from rocmdoctor.facts import Facts
+    from rocmdoctor.facts.access import DeviceNode
+    from rocmdoctor.matrix import Matrix
 
 VERIFY = recheck("permissions.*")
 UDEV_FILE = "/etc/udev/rules.d/70-kfd.rules"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from rocmdoctor import versions
 from rocmdoctor.checks import remedies
@@ -11,11 +12,10 @@ from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
 from rocmdoctor.results import Evidence, Finding, Fix, Status
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rocmdoctor.matrix import Matrix
     from rocmdoctor.facts.gpus import Gpu
+    from rocmdoctor.matrix import Matrix
 
 GIB = 1 << 30
 DOCS = "https://rocm.docs.amd.com/en/latest/how-to/system-optimization/strixhalo.html"

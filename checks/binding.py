@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from rocmdoctor.facts import Facts, known
 from typing import TYPE_CHECKING
+
+from rocmdoctor.facts import Facts, known
 
 if TYPE_CHECKING:
     from rocmdoctor.facts.gpus import Gpu

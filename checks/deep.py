@@ -18,11 +18,11 @@ from rocmdoctor.facts import Facts, known
 from rocmdoctor.results import Evidence, Finding, Fix, Status
 
 if TYPE_CHECKING:  # facts.deep is loaded only where something is run
-    from rocmdoctor.matrix import Matrix
     from rocmdoctor.facts.access import DeviceNode
     from rocmdoctor.facts.deep import Step, TorchRun
     from rocmdoctor.facts.kfd import KfdNode
     from rocmdoctor.facts.pythons import PythonEnv
+    from rocmdoctor.matrix import Matrix
 
 
 @check(

@@ -13,9 +13,9 @@ from rocmdoctor.facts import Facts, known
 from rocmdoctor.results import Finding, Fix, Status
 
 if TYPE_CHECKING:  # facts.deep is loaded only where something is run
-    from rocmdoctor.matrix import Matrix
     from rocmdoctor.facts.deep import HipRun
     from rocmdoctor.facts.toolchain import Gcc
+    from rocmdoctor.matrix import Matrix
 
 COMPILER_SIGNS: tuple[Sign, ...] = (
     (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from rocmdoctor import versions
 from rocmdoctor.checks import fitting, remedies
@@ -11,11 +12,10 @@ from rocmdoctor.checks.remedies import initramfs, log_evidence, recheck, said
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
 from rocmdoctor.results import Evidence, Finding, Fix, Status
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rocmdoctor.matrix import Matrix
     from rocmdoctor.facts.gpus import Gpu
+    from rocmdoctor.matrix import Matrix
 
 
 @check("firmware.loaded", title="The GPU's firmware was found", after=["amdgpu_module.loaded"], places=ON_A_KERNEL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from rocmdoctor.checks import remedies
 from rocmdoctor.checks.binding import nvidia_here
@@ -12,11 +13,10 @@ from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
 from rocmdoctor.facts.environment import OVERRIDE, Override
 from rocmdoctor.results import Evidence, Finding, Fix, Status
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rocmdoctor.matrix import Matrix
     from rocmdoctor.facts.gpus import Gpu
+    from rocmdoctor.matrix import Matrix
 
 
 def _where_set(facts: Facts, variable: str) -> tuple[str, tuple[Evidence, ...]]:

@@ -14,8 +14,8 @@ from rocmdoctor.facts.environment import OVERRIDE
 from rocmdoctor.results import Fix
 
 if TYPE_CHECKING:
-    from rocmdoctor.matrix import Matrix
     from rocmdoctor.facts.gpus import Gpu
+    from rocmdoctor.matrix import Matrix
     from rocmdoctor.matrix.distributions import OsBase
     from rocmdoctor.matrix.wheel_choice import WheelChoice
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from rocmdoctor import versions
 from rocmdoctor.checks.installed import real_installs
@@ -15,11 +16,10 @@ from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
 from rocmdoctor.facts.frameworks import Frameworks, tensorflow_rocm
 from rocmdoctor.results import Evidence, Finding, Fix, Status
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rocmdoctor.matrix import Matrix
     from rocmdoctor.facts.distributions import Distribution
+    from rocmdoctor.matrix import Matrix
 
 NVIDIA = "10de"
 JAX_DOCS = "https://rocm.docs.amd.com/projects/install-on-linux/en/latest/install/3rd-party/jax-install.html"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from rocmdoctor.checks import remedies
 from rocmdoctor.checks.remedies import log_evidence, recheck, said
 from rocmdoctor.engine import check
 from rocmdoctor.facts import Facts, known
 from rocmdoctor.results import Evidence, Finding, Fix, Status
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rocmdoctor.matrix import Matrix

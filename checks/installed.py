@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rocmdoctor.checks.binding import nvidia_here
 from rocmdoctor.facts import Facts, known
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rocmdoctor.facts.rocm import RocmInstall

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from rocmdoctor.checks.binding import ON_A_KERNEL
 from rocmdoctor.checks.remedies import log_evidence, recheck
 from rocmdoctor.engine import check
 from rocmdoctor.facts import Facts, known
 from rocmdoctor.results import Evidence, Finding, Fix, Status
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rocmdoctor.matrix import Matrix
     from rocmdoctor.facts.access import DeviceNode
+    from rocmdoctor.matrix import Matrix
 
 ROOM = ["amdgpu_module.bound", "pcie_atomics.accepted", "container.devices"]
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from rocmdoctor.checks import remedies
 from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.results import Fix
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rocmdoctor.facts import Facts

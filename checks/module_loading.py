@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from rocmdoctor.checks import remedies
 from rocmdoctor.checks.binding import GIVEN_AWAY, ON_A_KERNEL, driverless
@@ -10,7 +11,6 @@ from rocmdoctor.checks.remedies import initramfs, load_amdgpu, log_evidence, rec
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
 from rocmdoctor.results import Evidence, Finding, Fix, Status
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rocmdoctor.matrix import Matrix

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from rocmdoctor import versions
 from rocmdoctor.checks import remedies, repo_remedies
@@ -12,12 +13,11 @@ from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
 from rocmdoctor.host import UnknownFact
 from rocmdoctor.results import Evidence, Finding, Fix, Status
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rocmdoctor.matrix import Matrix
-    from rocmdoctor.facts.packages import Package
     from rocmdoctor.facts.dkms import DkmsLog
+    from rocmdoctor.facts.packages import Package
+    from rocmdoctor.matrix import Matrix
 
 CORE_SDK = (7, 9)
 """From here on ROCm is another set of packages (amdrocm*), which replaces none of the older ones (rules.md 42)."""

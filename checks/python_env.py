@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from rocmdoctor import versions
 from rocmdoctor.checks import remedies
@@ -10,12 +11,11 @@ from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.checks.torch import rocm_torch
 from rocmdoctor.engine import check
 from rocmdoctor.results import Evidence, Finding, Fix, Status
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rocmdoctor.matrix import Matrix
-    from rocmdoctor.facts.pythons import Torch
     from rocmdoctor.facts import Facts
+    from rocmdoctor.facts.pythons import Torch
+    from rocmdoctor.matrix import Matrix
 
 
 @check(

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from rocmdoctor.checks import fitting
 from rocmdoctor.checks.remedies import recheck, replace, write
 from rocmdoctor.facts import Facts, known
 from rocmdoctor.results import Fix
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rocmdoctor.matrix import Matrix
-    from rocmdoctor.facts.repos import Repository
     from rocmdoctor.facts.packages import Package
+    from rocmdoctor.facts.repos import Repository
+    from rocmdoctor.matrix import Matrix
 
 ROOT = ("root", "network")
 UPDATE = ("apt-get", "update")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from rocmdoctor import versions
 from rocmdoctor.checks import remedies, repo_remedies
@@ -10,12 +11,11 @@ from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.host import UnknownFact
 from rocmdoctor.results import Evidence, Finding, Fix, Status
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rocmdoctor.matrix import Matrix
-    from rocmdoctor.facts.repos import Repository
     from rocmdoctor.facts import Facts
+    from rocmdoctor.facts.repos import Repository
+    from rocmdoctor.matrix import Matrix
 
 PLACES = ("bare-metal", "vm", "wsl")
 """Repositories of an image are not this host's to mend."""

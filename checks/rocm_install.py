@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from rocmdoctor.checks import fitting, remedies
 from rocmdoctor.checks.installed import computes_elsewhere, real_installs
@@ -10,11 +11,10 @@ from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
 from rocmdoctor.results import Evidence, Finding, Fix, Status
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rocmdoctor.matrix import Matrix
     from rocmdoctor.facts.rocm import RocmInstall
+    from rocmdoctor.matrix import Matrix
 
 
 @check(

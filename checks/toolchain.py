@@ -6,6 +6,7 @@ Nothing here stops a program that is already built, so all of it warns.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from rocmdoctor.checks import remedies
 from rocmdoctor.checks.remedies import recheck
@@ -13,12 +14,11 @@ from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
 from rocmdoctor.facts.toolchain import PATH_VARIABLES, Compiler, Gcc, Targets, read_targets, target_covers
 from rocmdoctor.results import Evidence, Finding, Fix, Status
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rocmdoctor.matrix import Matrix
-    from rocmdoctor.facts.packages import Package
     from rocmdoctor.facts.gpus import Gpu
+    from rocmdoctor.facts.packages import Package
+    from rocmdoctor.matrix import Matrix
 
 HIPCC = "https://rocm.docs.amd.com/projects/HIPCC/en/latest/env.html"
 NVIDIA = "10de"

@@ -18,8 +18,8 @@ from rocmdoctor.matrix import Matrix, Verdict
 from rocmdoctor.results import Evidence, Finding, Fix, Status
 
 if TYPE_CHECKING:
-    from rocmdoctor.facts.pythons import PythonEnv, Torch
     from rocmdoctor.facts.gpus import Gpu
+    from rocmdoctor.facts.pythons import PythonEnv, Torch
     from rocmdoctor.matrix.wheel_choice import WheelChoice
 
 

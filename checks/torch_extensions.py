@@ -6,6 +6,7 @@ Nothing is imported: versions, and the names of the libraries beside them, tell.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from rocmdoctor import versions
 from rocmdoctor.checks.frameworks import nvidia_here, pip, plain, seen
@@ -13,11 +14,10 @@ from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts.frameworks import bitsandbytes_names, vllm_rocm
 from rocmdoctor.results import Evidence, Finding, Fix, Status
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rocmdoctor.matrix import Matrix
     from rocmdoctor.facts import Facts
+    from rocmdoctor.matrix import Matrix
 
 VLLM_DOCS = "https://docs.vllm.ai/en/latest/getting_started/installation/gpu.html"
 BITSANDBYTES_DOCS = "https://huggingface.co/docs/bitsandbytes/main/en/installation"

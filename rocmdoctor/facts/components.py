@@ -16,10 +16,10 @@ from rocmdoctor.facts.component_parts import PARTS, Part
 from rocmdoctor.facts.release_stamps import stamp
 
 if TYPE_CHECKING:
-    from rocmdoctor.host import Host
     from rocmdoctor.facts.packages import Package, PackageDb
     from rocmdoctor.facts.pythons import PythonEnv
     from rocmdoctor.facts.rocm import RocmInstall
+    from rocmdoctor.host import Host
 
 
 class Component(NamedTuple):

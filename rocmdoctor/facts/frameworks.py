@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from rocmdoctor.facts import known
 
 if TYPE_CHECKING:
-    from rocmdoctor.host import Host
     from rocmdoctor.facts.pythons import Distribution, PythonEnv
+    from rocmdoctor.host import Host
 
 ONNXRUNTIME = (
     "onnxruntime", "onnxruntime-gpu", "onnxruntime-rocm", "onnxruntime-migraphx", "onnxruntime-openvino", "onnxruntime-directml",

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from rocmdoctor.host import UnknownFact
 
 if TYPE_CHECKING:
-    from rocmdoctor.facts.pci import PciDevice
-    from rocmdoctor.facts.kfd import KfdNode
     from rocmdoctor.facts import Facts
+    from rocmdoctor.facts.kfd import KfdNode
+    from rocmdoctor.facts.pci import PciDevice
     from rocmdoctor.facts.rocminfo import Agent
     from rocmdoctor.matrix import Matrix
     from rocmdoctor.matrix.gpu_ids import PciGpu

@@ -8,8 +8,7 @@ modprobe(8).
 from __future__ import annotations
 
 import re
-from typing import NamedTuple, TYPE_CHECKING
-
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from rocmdoctor.host import Host

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple, TYPE_CHECKING
-
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from rocmdoctor.host import Host

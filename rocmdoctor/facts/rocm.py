@@ -11,8 +11,8 @@ from rocmdoctor.facts import known
 from rocmdoctor.facts.gfx_names import targets_in
 
 if TYPE_CHECKING:
-    from rocmdoctor.host import Host
     from rocmdoctor.facts.packages import PackageDb
+    from rocmdoctor.host import Host
 
 TOOLS = frozenset((
     "rocminfo", "rocm_agent_enumerator", "hipcc", "hipconfig", "rocm-smi", "amd-smi", "rocprof", "rocprofv2", "rocprofv3",

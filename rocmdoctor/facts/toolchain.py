@@ -16,8 +16,8 @@ from rocmdoctor.facts import known
 from rocmdoctor.facts.components import clang_version
 
 if TYPE_CHECKING:
-    from rocmdoctor.host import Host
     from rocmdoctor.facts.rocm import RocmInstall
+    from rocmdoctor.host import Host
 
 TARGET_VARIABLES = ("PYTORCH_ROCM_ARCH", "HCC_AMDGPU_TARGET", "AMDGPU_TARGETS", "GPU_TARGETS")
 """Lists of gfx targets that builds read: PyTorch extensions; hipcc (before ROCm 5.3 and, deprecated, after); CMake projects."""

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple, TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rocmdoctor import versions
 from rocmdoctor.facts import known
 from rocmdoctor.facts.gfx_names import target_in, targets_in
 
 if TYPE_CHECKING:
-    from rocmdoctor.host import Host
     from rocmdoctor.facts.distributions import Distribution
+    from rocmdoctor.host import Host
 
 RECORD_LIMIT = 48 << 20
 """Bytes. RECORD of a ROCm wheel has some 20,000 lines and 2 MB; a build with all headers of composable kernel 300,000."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TYPE_CHECKING
-
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from rocmdoctor.host import User

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from rocmdoctor import versions
 from rocmdoctor.matrix.answers import Answer, Verdict
 from rocmdoctor.matrix.drivers import Window, Windows, covers
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rocmdoctor.matrix.releases import Release

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-
 if TYPE_CHECKING:
     from rocmdoctor.matrix.document import Document
     from rocmdoctor.matrix.gpu_ids import GfxTarget, PciGpu

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from rocmdoctor import versions
 
 if TYPE_CHECKING:
-    from rocmdoctor.matrix.document import Document
     from rocmdoctor.matrix.apu import ApuClassic, ApuStatus
     from rocmdoctor.matrix.distributions import Distribution
+    from rocmdoctor.matrix.document import Document
     from rocmdoctor.matrix.drivers import DriverRelease, Windows
     from rocmdoctor.matrix.extra_repositories import ExtraRepositories
     from rocmdoctor.matrix.recipes import KeyExpiry, Recipe, SigningKey

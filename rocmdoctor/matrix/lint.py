@@ -11,8 +11,8 @@ from rocmdoctor.matrix.answers import Problem
 from rocmdoctor.matrix.document import Document, MatrixError
 
 if TYPE_CHECKING:
-    from rocmdoctor.matrix.releases import Release
     from rocmdoctor.matrix import Matrix
+    from rocmdoctor.matrix.releases import Release
 
 SECTIONS = frozenset(
     {

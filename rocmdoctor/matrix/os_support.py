@@ -7,6 +7,7 @@ elsewhere, a list that is known to be incomplete.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from rocmdoctor import versions
 from rocmdoctor.matrix import products
@@ -23,7 +24,6 @@ from rocmdoctor.matrix.board import (
     sources_of,
 )
 from rocmdoctor.matrix.releases import FAMILIES, OsRow, Release
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rocmdoctor.matrix.distributions import Distribution

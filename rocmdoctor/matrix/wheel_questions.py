@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from rocmdoctor import versions
 
 if TYPE_CHECKING:
-    from rocmdoctor.matrix.document import Document
     from rocmdoctor.matrix.answers import Answer, Verdict
+    from rocmdoctor.matrix.document import Document
     from rocmdoctor.matrix.torch_releases import TorchRelease
     from rocmdoctor.matrix.wheel_choice import WheelChoice
     from rocmdoctor.matrix.wheels import (
