@@ -143,11 +143,11 @@ def test_pytorch_of_the_index(machine: Machine) -> None:
 
 def test_pytorch_in_the_active_environment(machine: Machine) -> None:
     case = machine("rhel-9.4")
-    case.run("python3", "-m", "venv", "/srv/work").ok()
+    case.run("python3", "-m", "venv", "/srv/project").ok()
     files = case.snapshot_of_files()
-    active = {"VIRTUAL_ENV": "/srv/work", "PATH": "/srv/work/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+    active = {"VIRTUAL_ENV": "/srv/project", "PATH": "/srv/project/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
     case.rocmdoctor("install", "--rocm", "6.2", "--yes", env=active).ok()
-    found = case.run("/srv/work/bin/python", "-m", "pip", "list", "--format", "freeze").ok().out
+    found = case.run("/srv/project/bin/python", "-m", "pip", "list", "--format", "freeze").ok().out
     assert "+rocm" in next(line for line in found.splitlines() if line.startswith("torch=="))
     assert not case.exists("/opt/rocmdoctor/torch")
     case.rocmdoctor("undo", "--yes", env=active).ok()

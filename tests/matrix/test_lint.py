@@ -133,4 +133,4 @@ def test_the_file_is_readable(matrix: Matrix) -> None:
 
 def test_it_says_nothing_of_this_machine(matrix: Matrix) -> None:
     text = matrix.path.read_text(encoding="utf-8")
-    assert not re.search(r"/work/|/tmp/|/root/", text)
+    assert not re.search(r"/home/|/tmp/|/root/", text)
