@@ -4,6 +4,7 @@ a folder of wheels and installs, and one node that cannot be helped does not sto
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -25,7 +26,10 @@ PLUGINS = Path(__file__).with_name("ansible_plugins")
 DISK = "8g"
 """More than ROCm needs in life: rocmdoctor refuses below that. Nothing takes it here."""
 Hosts = dict[str, InstallCase]
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif("ROCMDOCTOR_LONG" not in os.environ, reason="takes ten minutes: ROCMDOCTOR_LONG=1 runs it"),
+]
 OWN = (
     "/opt/rocmdoctor/*",
     "/opt/rocmdoctor",
