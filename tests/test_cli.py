@@ -246,7 +246,9 @@ def test_closed_standard_output_is_one_line() -> None:
 
 
 def test_sigint() -> None:
-    child = process("check", "--user", "x", stdout=subprocess.PIPE)
+    # a test run in the background of a shell hands down an ignored SIGINT
+    heard = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+    child = process("check", "--user", "x", stdout=subprocess.PIPE, **heard)
     assert child.stderr and child.stderr.readline() == "ready\n"
     child.send_signal(signal.SIGINT)
     out, err = child.communicate(timeout=60)

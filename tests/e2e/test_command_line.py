@@ -60,11 +60,12 @@ def test_a_snapshot_replays_what_the_live_run_said(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["folder", "redacted.tar.gz", "whole.tar.gz"]
 
 
-def test_an_empty_root_is_judged(tmp_path: Path) -> None:
+def test_a_root_with_little_in_it_is_judged(tmp_path: Path) -> None:
+    (tmp_path / "etc").mkdir()
     code, out, _ = doctor("check", "--root", tmp_path, "--format", "json")
     assert code in (0, 1)
     jsonschema.validate(json.loads(out), SCHEMA)
-    assert list(tmp_path.iterdir()) == []
+    assert [p.name for p in tmp_path.iterdir()] == ["etc"] and not list((tmp_path / "etc").iterdir())
 
 
 BAD_INPUTS: dict[str, list[str]] = {
@@ -77,7 +78,8 @@ BAD_INPUTS: dict[str, list[str]] = {
     "device": ["--snapshot", "/dev/null"],
     "missing root": ["--root", "none"],
     "root is a file": ["--root", "types.yaml"],
-    "empty root": ["--root", ""],
+    "root without a name": ["--root", ""],
+    "empty root": ["--root", "empty"],
     "unknown user": ["--user", "no-such-user-here"],
     "missing matrix": ["--matrix", "none.yaml"],
     "matrix of wrong types": ["--matrix", "types.yaml"],

@@ -96,7 +96,13 @@ def test_ctrl_c_ends_all_with_one_line() -> None:
     argv = [sys.executable, "-c", program, "fleet", "-", "--jobs", "2"]
     environment = {**os.environ, "PYTHONPATH": str(TREE)}
     with subprocess.Popen(
-        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, start_new_session=True
+        argv,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background hands down an ignored one
     ) as started:
         assert started.stdin is not None
         started.stdin.write(b"{}\n" * 5)
