@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -247,8 +248,8 @@ def test_closed_standard_output_is_one_line() -> None:
 
 def test_sigint() -> None:
     # a test run in the background of a shell hands down an ignored SIGINT
-    heard = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
-    child = process("check", "--user", "x", stdout=subprocess.PIPE, **heard)
+    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    child = process("check", "--user", "x", stdout=subprocess.PIPE, preexec_fn=heard)
     assert child.stderr and child.stderr.readline() == "ready\n"
     child.send_signal(signal.SIGINT)
     out, err = child.communicate(timeout=60)
