@@ -11,6 +11,8 @@ from rocmdoctor import versions
 from rocmdoctor.checks import remedies
 from rocmdoctor.facts import Facts, known
 from rocmdoctor.facts.environment import OVERRIDE
+from rocmdoctor.facts.gpus import deciding
+from rocmdoctor.matrix import host_support
 from rocmdoctor.results import Fix
 
 if TYPE_CHECKING:
@@ -27,43 +29,31 @@ def base_of(facts: Facts, matrix: Matrix) -> OsBase | None:
 
 
 def that_count(facts: Facts) -> tuple[Gpu, ...]:
-    """The GPUs that decide: those of a known target, without the processor's own graphics where there is a card."""
-    found = tuple(g for g in known(lambda: facts.gpus, ()) if g.gfx)
-    return tuple(g for g in found if g.klass != "apu") or found
+    """The GPUs that a release must serve; none when they are unknown."""
+    return deciding(known(lambda: facts.gpus, ()))
 
 
 def fits(facts: Facts, matrix: Matrix, rocm: str, base: OsBase) -> bool:
     """AMD packages the release for that system, and lists it with every GPU that counts."""
-    version = base.version
-    release = matrix.release(rocm)
-    gpus = that_count(facts)
-    if release is None or release.line == "preview" or (release.radeon_only and any(g.family != "radeon" for g in gpus)):
-        return False
-    listed = all(
-        matrix.os(rocm, base.id, version, gfx=g.gfx, product=g.product, family=g.family).ok
-        and matrix.gpu(rocm, g.gfx or "", product=g.product, os_id=base.id, os_version=version, family=g.family).ok
-        for g in gpus
-    )
-    # the recipe last: it costs more to read than all the lists
-    return listed and bool(gpus or matrix.os(rocm, base.id, version).ok) and matrix.recipe(rocm, base.id, version) is not None
+    return host_support.fits(matrix, rocm, base, that_count(facts))
 
 
 def newest(facts: Facts, matrix: Matrix) -> str | None:
     """The newest release that fits, None when none does."""
     base = base_of(facts, matrix)
-    return next((v for v in reversed(matrix.versions) if fits(facts, matrix, v, base)), None) if base else None
+    return host_support.newest(matrix, base, that_count(facts)) if base else None
 
 
 def elsewhere(facts: Facts, matrix: Matrix) -> tuple[str, str] | None:
     """(release, name of a system) that would serve these GPUs: the newest one, on another version of this distribution if any."""
     from rocmdoctor.matrix.distributions import OsBase
 
-    base = base_of(facts, matrix)
+    base, gpus = base_of(facts, matrix), that_count(facts)
     for id in dict.fromkeys((*((base.id,) if base else ()), "ubuntu", "rhel")):
         for rocm in reversed(matrix.versions):
             release = matrix.release(rocm)
             for version in reversed(release.os_versions(id)) if release else ():
-                if fits(facts, matrix, rocm, OsBase(id, version, True, "")):
+                if host_support.fits(matrix, rocm, OsBase(id, version, True, ""), gpus):
                     return rocm, f"{matrix.distributions[id].name} {version}"
     return None
 

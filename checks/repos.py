@@ -128,7 +128,8 @@ def _no_such_directory(source: Repository, matrix: Matrix) -> str:
     if by_distribution and not any(_distribution_follows(u) for u in source.uris):
         return f"The name of the distribution is missing behind {release}: {source.product}/{release}/ubuntu."
     if by_distribution and source.product == "graphics" and len(numbers) == 3 and release in matrix.versions:
-        recipe = matrix.recipe(release, "ubuntu", "24.04")
+        row = matrix.release(release)
+        recipe = next((matrix.recipe(release, "ubuntu", version) for version in row.os_versions("ubuntu")), None) if row else None
         if recipe and recipe.graphics_dir and recipe.graphics_dir != release:
             return f"ROCm {release} goes with graphics/{recipe.graphics_dir}."
     oldest = versions.components(matrix.versions[0])[:2]

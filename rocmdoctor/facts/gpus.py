@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -80,6 +81,13 @@ def identify(facts: Facts, matrix: Matrix) -> tuple[Gpu, ...]:
     if bus is None and not boards and hidden:
         raise hidden
     return tuple(_merged(bus or (), boards, matrix))
+
+
+def deciding(gpus: Iterable[Gpu]) -> tuple[Gpu, ...]:
+    """Those that a release must serve: of a known target, and without the processor's own graphics where there is a card, which
+    are for the screen. In WSL a program says the target, and it goes into package names: only what is shaped like one counts."""
+    found = tuple(gpu for gpu in gpus if gpu.gfx and re.fullmatch(r"gfx[0-9a-f]{3,6}", gpu.gfx))
+    return tuple(gpu for gpu in found if gpu.klass != "apu") or found
 
 
 def _kfd_gpus(facts: Facts) -> tuple[KfdNode, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rocmdoctor import versions
-from rocmdoctor.matrix import Verdict
+from rocmdoctor.matrix import Verdict, host_support
 from rocmdoctor.matrix.distributions import OsBase
 from rocmdoctor.matrix.recipes import Recipe
 from rocmdoctor.plan.draft import Draft
@@ -30,7 +30,7 @@ def system(draft: Draft) -> OsBase | None:
 def release(draft: Draft, base: OsBase) -> Recipe | None:
     """The recipe of the wanted release on this system; refuses what the matrix does not know or AMD does not package."""
     asked, matrix = draft.options.rocm, draft.matrix
-    chosen = _best(draft, base) if asked is None else _asked(draft, base, asked)
+    chosen = host_support.newest(draft.matrix, base, draft.gpus) if asked is None else _asked(draft, base, asked)
     if chosen is None:
         if asked is None:
             draft.refuse(
@@ -55,12 +55,10 @@ def _asked(draft: Draft, base: OsBase, asked: str) -> str | None:
     matrix = draft.matrix
     numbers = versions.components(asked.removeprefix("v"))
     if asked in ("latest", "newest") or len(numbers) in (1, 2):
-        fitting = [
-            v for v in matrix.versions if asked in ("latest", "newest") or versions.components(v)[: len(numbers)] == numbers
-        ]
-        fitting = [v for v in fitting if _installable(draft, base, v)] or fitting
-        if fitting:
-            found = max(fitting, key=versions.key)
+        meant = [v for v in matrix.versions if asked in ("latest", "newest") or versions.components(v)[: len(numbers)] == numbers]
+        meant = [v for v in meant if _installable(draft, base, v)] or meant
+        if meant:
+            found = max(meant, key=versions.key)
             among = "" if asked in ("latest", "newest") else f" {asked}.x"
             draft.note(f"--rocm {asked} is ROCm {found}, the newest{among} for this host")
             return found
@@ -79,19 +77,7 @@ def _asked(draft: Draft, base: OsBase, asked: str) -> str | None:
 
 
 def _installable(draft: Draft, base: OsBase, version: str) -> bool:
-    """AMD packages it for this system, and it is neither a preview nor meant for other GPUs alone."""
-    release_ = draft.matrix.release(version)
-    if release_ is None or release_.line == "preview" or draft.matrix.recipe(version, base.id, base.version) is None:
-        return False
-    return not release_.radeon_only or all(gpu.family == "radeon" for gpu in draft.gpus)
-
-
-def _best(draft: Draft, base: OsBase) -> str | None:
-    """The newest release that AMD supports on this system for every GPU of the host."""
-    for version in reversed(draft.matrix.versions):
-        if _installable(draft, base, version) and not any(True for _ in objections(draft, base, version)):
-            return version
-    return None
+    return host_support.packaged(draft.matrix, version, base, draft.gpus)
 
 
 def _others(draft: Draft, base: OsBase) -> str:
@@ -101,18 +87,10 @@ def _others(draft: Draft, base: OsBase) -> str:
 
 def objections(draft: Draft, base: OsBase, version: str) -> list[tuple[str, str]]:
     """(code, reason) of each thing that AMD does not support, or that nobody knows, for this release on this host."""
-    matrix = draft.matrix
-    found: list[tuple[str, str]] = []
-    for gpu in draft.gpus or (None,):
-        about = {"gfx": gpu.gfx, "product": gpu.product, "family": gpu.family} if gpu else {}
-        answers = [("os", matrix.os(version, base.id, base.version, **about))]
-        if gpu and gpu.gfx:
-            answer = matrix.gpu(version, gpu.gfx, product=gpu.product, os_id=base.id, os_version=base.version, family=gpu.family)
-            answers.append(("gpu", answer))
-        for code, answer in answers:
-            if not answer.ok:
-                verdict = "unsupported" if answer.verdict is Verdict.UNSUPPORTED else "unknown"
-                found.append((f"{verdict}-{code}", answer.reason))
+    found = []
+    for what, answer in host_support.objections(draft.matrix, version, base, draft.gpus):
+        verdict = "unsupported" if answer.verdict is Verdict.UNSUPPORTED else "unknown"
+        found.append((f"{verdict}-{what}", answer.reason))
     return list(dict.fromkeys(found))
 
 
@@ -124,7 +102,7 @@ def reasons(draft: Draft, base: OsBase) -> str:
 
 def judge(draft: Draft, base: OsBase, recipe: Recipe) -> None:
     """Refuse (or note) what AMD does not support; kernels that are not on AMD's list are noted only: they change weekly."""
-    better = _best(draft, base)
+    better = host_support.newest(draft.matrix, base, draft.gpus)
     for code, reason in objections(draft, base, recipe.rocm):
         help = f"ROCm {better} is supported here" if better and better != recipe.rocm else ""
         draft.doubt(code, reason, help)

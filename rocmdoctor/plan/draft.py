@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from rocmdoctor.facts import Facts, known
-from rocmdoctor.facts.gpus import Gpu
+from rocmdoctor.facts.gpus import Gpu, deciding
 from rocmdoctor.facts.packages import PackageDb
 from rocmdoctor.matrix import Matrix
 from rocmdoctor.plan.step import Refusal, Step
-
-_TARGET = re.compile(r"gfx[0-9a-f]{3,6}")
-"""In WSL a program says the target, and it goes into package names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +60,8 @@ class Draft:
 
     @cached_property
     def gpus(self) -> tuple[Gpu, ...]:
-        """AMD GPUs whose target is known. An integrated GPU beside boards is for the screen, and decides nothing."""
-        found = tuple(gpu for gpu in known(lambda: self.facts.gpus, ()) if gpu.gfx and _TARGET.fullmatch(gpu.gfx))
-        boards = tuple(gpu for gpu in found if gpu.klass != "apu")
-        return boards or found
+        """The GPUs that a release must serve; none when they are unknown."""
+        return deciding(known(lambda: self.facts.gpus, ()))
 
     @cached_property
     def targets(self) -> tuple[str, ...]:

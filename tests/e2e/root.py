@@ -212,11 +212,6 @@ class Root:
         """mount(8) in the root."""
         self.run(["mount", *argv]).ok()
 
-    @staticmethod
-    def outside(path: str) -> str:
-        """The path itself: mount(8) runs inside the root."""
-        return path
-
     def unmount(self, place: str) -> None:
         """umount(8), lazily: a program that is being killed may still be in it."""
         self.run(["umount", "--lazy", place]).ok()
