@@ -4,8 +4,6 @@ A baseline is a YAML file that people edit. It names findings by check and finge
 users, so that one file serves all nodes of a kind. An entry counts only with a reason and until its date, the last day included.
 """
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

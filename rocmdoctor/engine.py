@@ -4,8 +4,6 @@ A check is a generator of findings over facts and matrix. What it cannot know be
 has failed becomes `skip` because of that, and what it breaks itself becomes `error`; the other checks go on.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
@@ -223,8 +221,8 @@ def in_order(checks: Sequence[Check]) -> tuple[Check, ...]:
 def run(
     checks: Sequence[Check],
     selected: Sequence[Check],
-    facts: Facts,
-    matrix: Matrix,
+    facts: "Facts",
+    matrix: "Matrix",
     *,
     profile: str | None = None,
     unreported: Iterable[str] = (),
@@ -275,7 +273,7 @@ def run(
 
 
 def judge(
-    check: Check, facts: Facts, matrix: Matrix, cause: dict[str, str], profile: str | None, seconds: float
+    check: Check, facts: "Facts", matrix: "Matrix", cause: dict[str, str], profile: str | None, seconds: float
 ) -> tuple[Result, ...]:
     """The results of one check: a result per finding, or the one that says that there is none."""
     start = time.monotonic()

@@ -1,7 +1,5 @@
 """What checks yield and what a report holds. Shapes and words are those of the report contract, schema 1."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple

@@ -4,8 +4,6 @@ Sources: open(2) for the errno names; Linux drivers/gpu/drm/amd/amdkfd/kfd_chard
 for the nodes; systemd rules.d/50-udev-default.rules for group render and mode.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from rocmdoctor.host import Host, UnknownFact

@@ -13,10 +13,10 @@ from rocmdoctor.facts.repo_layout import without_credentials
 from rocmdoctor.facts.repos import Keyring, Pin, Repository
 from rocmdoctor.host import Host, UnknownFact
 
-_PARTS_NAME = re.compile(r"^[A-Za-z0-9_.-]+$")
-_WORD = re.compile(r"(?:\[[^\]]*\]|\"[^\"]*\"|[^\s\[\"])+|\S")
-_OPTION = re.compile(r"([A-Za-z][A-Za-z-]*)([+-]?)=(?:\"([^\"]*)\"|(\S*))")
-_FIELD = re.compile(r"^([A-Za-z][A-Za-z0-9-]*):[ \t]*(.*)$")
+_PARTS_NAME = r"^[A-Za-z0-9_.-]+$"
+_WORD = r"(?:\[[^\]]*\]|\"[^\"]*\"|[^\s\[\"])+|\S"
+_OPTION = r"([A-Za-z][A-Za-z-]*)([+-]?)=(?:\"([^\"]*)\"|(\S*))"
+_FIELD = r"^([A-Za-z][A-Za-z0-9-]*):[ \t]*(.*)$"
 _TRUE = frozenset(("yes", "true", "with", "on", "enable", "1"))
 _FALSE = frozenset(("no", "false", "without", "off", "disable", "0"))
 _TEXT_LIMIT = 500
@@ -57,7 +57,7 @@ def _parts(host: Host, folder: str, suffixes: tuple[str, ...]) -> list[str]:
     paths = []
     for name in host.names(folder)[:_FILE_COUNT]:
         _, dot, extension = name.rpartition(".")
-        if (dot + extension if dot else "") in suffixes and name[0] != "." and _PARTS_NAME.match(name):
+        if (dot + extension if dot else "") in suffixes and name[0] != "." and re.match(_PARTS_NAME, name):
             paths.append(f"{folder}/{name}")
     return paths
 
@@ -80,8 +80,8 @@ def parse_list(path: str, text: str) -> list[Repository]:
             inner, bracket, where = where[1:].partition("]")
             if not bracket:
                 continue
-            options = {m[1].lower(): m[3] or m[4] or "" for m in _OPTION.finditer(inner)}
-        words = _WORD.findall(where)
+            options = {m[1].lower(): m[3] or m[4] or "" for m in re.finditer(_OPTION, inner)}
+        words = re.findall(_WORD, where)
         if len(words) < 2:
             continue
         uri, suite, *components = (w.strip('"') for w in words)
@@ -140,7 +140,7 @@ def stanzas(text: str) -> Iterator[tuple[int, dict[str, list[str]]]]:
         elif line[0] in " \t":
             if current is not None:
                 current.append(line.strip())
-        elif found := _FIELD.match(line):
+        elif found := re.match(_FIELD, line):
             if not fields:
                 first = number
             current = fields[found[1].lower()] = [found[2].strip()]

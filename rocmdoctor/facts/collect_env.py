@@ -4,8 +4,6 @@ It is read where a host is known by such a text alone. Tools that copy the scrip
 "vLLM Build Flags: ... ROCm: Disabled"), which say nothing about torch's build.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ Package names: AMD's classic repository, the table "Linux packages available" of
 Fedora and Arch. None of them depends on a release.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 

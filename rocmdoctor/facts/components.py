@@ -4,8 +4,6 @@ A library of AMD's packages carries the release in its file name ("librocblas.so
 does the version of its package ("4.2.0.60200-66~22.04"). No file is opened but two small text files.
 """
 
-from __future__ import annotations
-
 import re
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -38,9 +36,9 @@ class Component(NamedTuple):
     wheel: bool = False
 
 
-_SDK = re.compile(r"_rocm_sdk_(core|libraries|devel)")
+_SDK = r"_rocm_sdk_(core|libraries|devel)"
 _HIP_VERSION = re.compile(r"^HIP_VERSION_(MAJOR|MINOR|PATCH)=(\d{1,8})\s*$", re.MULTILINE)
-_NUMBERS = re.compile(r"\d{1,8}(?:\.\d{1,8}){0,4}")
+_NUMBERS = r"\d{1,8}(?:\.\d{1,8}){0,4}"
 
 
 def upstream(version: str) -> str:
@@ -55,7 +53,7 @@ def file_version(names: tuple[str, ...], library: str) -> tuple[str | None, str 
     "librocblas.so.4.2.60200" is ("4.2", "6.2.0", "4"); "librocblas.so.4" tells the soname alone.
     """
     start = f"{library}.so."
-    numbers = [n[len(start) :] for n in names if n.startswith(start) and _NUMBERS.fullmatch(n[len(start) :])]
+    numbers = [n[len(start) :] for n in names if n.startswith(start) and re.fullmatch(_NUMBERS, n[len(start) :])]
     if not numbers:
         return None, None, None
     longest = max(numbers, key=lambda n: (n.count("."), n))
@@ -66,7 +64,7 @@ def file_version(names: tuple[str, ...], library: str) -> tuple[str | None, str 
 
 
 def gather(
-    host: Host, installs: tuple[RocmInstall, ...], packages: PackageDb | None, env: PythonEnv | None
+    host: "Host", installs: "tuple[RocmInstall, ...]", packages: "PackageDb | None", env: "PythonEnv | None"
 ) -> tuple[Component, ...]:
     """Every part that is there, in order of layer: the active install's, those of the others, and the wheel's of `env`.
 
@@ -81,7 +79,7 @@ def gather(
     return tuple(found)
 
 
-def _of_install(host: Host, install: RocmInstall, packages: PackageDb | None) -> list[Component]:
+def _of_install(host: "Host", install: "RocmInstall", packages: "PackageDb | None") -> list[Component]:
     names = _library_names(host, install)
     parts = []
     for part in PARTS:
@@ -112,12 +110,12 @@ def _of_install(host: Host, install: RocmInstall, packages: PackageDb | None) ->
     return parts
 
 
-def _own_package(part: Part, package: Package, install: RocmInstall) -> bool:
+def _own_package(part: Part, package: "Package", install: "RocmInstall") -> bool:
     """A package that is there for this part, and not one that merely held it in some releases (hipcc in hip-dev)."""
     return install.origin != "amd-package" or package.name.startswith(part.packages[0])
 
 
-def _is_here(part: Part, install: RocmInstall) -> bool:
+def _is_here(part: Part, install: "RocmInstall") -> bool:
     if part.name == "LLVM":
         return install.clang is not None
     if part.program:
@@ -125,20 +123,20 @@ def _is_here(part: Part, install: RocmInstall) -> bool:
     return f"{part.library}.so" in install.libraries
 
 
-def _path(part: Part, install: RocmInstall) -> str | None:
+def _path(part: Part, install: "RocmInstall") -> str | None:
     if part.name == "LLVM":
         return install.clang
     return f"{install.root}/bin/{part.program}" if part.program else f"{install.root}/lib/{part.library}.so"
 
 
-def _library_names(host: Host, install: RocmInstall) -> tuple[str, ...]:
+def _library_names(host: "Host", install: "RocmInstall") -> tuple[str, ...]:
     folders = [f"{install.root}/lib", f"{install.root}/lib64"]
     if install.root == "/usr":
         folders.append(f"/usr/lib/{known(lambda: host.uname.machine, 'x86_64')}-linux-gnu")
     return tuple(n for folder in folders for n in host.names(folder) if ".so." in n)
 
 
-def _package(part: Part, install: RocmInstall, packages: PackageDb | None) -> Package | None:
+def _package(part: Part, install: "RocmInstall", packages: "PackageDb | None") -> "Package | None":
     """The package that brought a part of this install; None when the database knows none."""
     if packages is None:
         return None
@@ -164,7 +162,7 @@ def _package(part: Part, install: RocmInstall, packages: PackageDb | None) -> Pa
     return None
 
 
-def _hip_version(host: Host, root: str) -> str | None:
+def _hip_version(host: "Host", root: str) -> str | None:
     """HIP's own version from share/hip/version (bin/.hipVersion before ROCm 6): "6.2.41133"."""
     for path in (f"{root}/share/hip/version", f"{root}/bin/.hipVersion", f"{root}/hip/bin/.hipVersion"):
         text = known(partial(host.read, path, 4096), None)
@@ -175,18 +173,18 @@ def _hip_version(host: Host, root: str) -> str | None:
     return None
 
 
-def clang_version(host: Host, clang: str) -> str | None:
+def clang_version(host: "Host", clang: str) -> str | None:
     """The version of a clang by its resource folder: "18" of llvm/lib/clang/18; None when that folder is not there or unknown."""
     llvm = clang.rpartition("/bin/")[0]
     nothing: tuple[str, ...] = ()
-    names = [n for n in known(lambda: host.names(f"{llvm}/lib/clang"), nothing) if _NUMBERS.fullmatch(n)]
+    names = [n for n in known(lambda: host.names(f"{llvm}/lib/clang"), nothing) if re.fullmatch(_NUMBERS, n)]
     return max(names, key=versions.key, default=None)
 
 
 # wheels ----------------------------------------------------------------------------------------------------------
 
 
-def _of_wheels(host: Host, env: PythonEnv) -> list[Component]:
+def _of_wheels(host: "Host", env: "PythonEnv") -> list[Component]:
     """The libraries that torch brings in torch/lib, or the rocm-sdk wheels beside it."""
     torch = env.torch
     if torch and torch.build == "rocm" and torch.layout == "bundled":
@@ -200,14 +198,14 @@ def _of_wheels(host: Host, env: PythonEnv) -> list[Component]:
     return _of_sdk(host, env, f"rocm-sdk-core {sdk.version}", sdk.version) if sdk else []
 
 
-def _of_sdk(host: Host, env: PythonEnv, package: str, version: str) -> list[Component]:
-    found = _NUMBERS.match(version)
+def _of_sdk(host: "Host", env: "PythonEnv", package: str, version: str) -> list[Component]:
+    found = re.match(_NUMBERS, version)
     release = found.group() if found else None
     folders: list[str] = []
     nothing: tuple[str, ...] = ()
     for site in env.site_packages:
         names = known(partial(host.names, site), nothing)
-        folders += [f"{site}/{n}" for n in names if _SDK.match(n) and not n.endswith(".dist-info")]
+        folders += [f"{site}/{n}" for n in names if re.match(_SDK, n) and not n.endswith(".dist-info")]
     parts = []
     for part in PARTS:
         for folder in folders:
@@ -224,7 +222,7 @@ def _of_sdk(host: Host, env: PythonEnv, package: str, version: str) -> list[Comp
     return parts
 
 
-def on_path(host: Host, program: str) -> str | None:
+def on_path(host: "Host", program: str) -> str | None:
     """Where PATH finds a program, after all links; None when it does not, or cannot be told."""
     for folder in host.env.get("PATH", "").split(":")[:64]:
         if folder.startswith("/"):

@@ -1,7 +1,5 @@
 """The processor, from the first entry of /proc/cpuinfo (proc_cpuinfo(5); flags: Linux arch/x86/include/asm/cpufeatures.h)."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from rocmdoctor.host import Host, UnknownFact

@@ -4,8 +4,6 @@ They run in children with a time limit. A hang, a crash or nonsense is a result 
 and its last lines.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -283,7 +281,7 @@ def _complaint(done: Command, folder: str) -> tuple[str, ...]:
     return printable_lines(errors) or printable_lines(said)
 
 
-def hip_targets(facts: Facts) -> tuple[str, ...]:
+def hip_targets(facts: "Facts") -> tuple[str, ...]:
     """What to compile for: the run time's own names of the GPUs (an override changes them), else KFD's and the PCI id's.
 
     Discrete GPUs first. Raises UnknownFact when no target is known.

@@ -3,8 +3,6 @@
 Sources: PyPA "Recording installed projects" (PEP 376, PEP 627), "Core metadata", normalised names (PEP 503).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,8 +20,8 @@ _READ = frozenset((
     "vllm", "xgrammar", "bitsandbytes", "deepspeed", "xformers", "flash-attn", "flashinfer-python", "sglang", "accelerate",
     "unsloth", "numpy", "onnxruntime-rocm", "jax-rocm7-plugin", "jax-rocm60-plugin",
 ))  # fmt: skip
-_SEPARATORS = re.compile(r"[-_.]+")
-_EGG_PYTHON = re.compile(r"-py\d(\.\d+)?(-.*)?$")
+_SEPARATORS = r"[-_.]+"
+_EGG_PYTHON = r"-py\d(\.\d+)?(-.*)?$"
 
 
 class Distribution(NamedTuple):
@@ -40,7 +38,7 @@ class Distribution(NamedTuple):
 
 def normalised(name: str) -> str:
     """PEP 503: "pytorch_triton_rocm" is "pytorch-triton-rocm"."""
-    return _SEPARATORS.sub("-", name).lower()
+    return re.sub(_SEPARATORS, "-", name).lower()
 
 
 def from_folder(name: str) -> tuple[str, str] | None:
@@ -48,7 +46,7 @@ def from_folder(name: str) -> tuple[str, str] | None:
     if name.endswith(".dist-info"):
         stem = name[: -len(".dist-info")]
     elif name.endswith(".egg-info"):
-        stem = _EGG_PYTHON.sub("", name[: -len(".egg-info")])
+        stem = re.sub(_EGG_PYTHON, "", name[: -len(".egg-info")])
     else:
         return None
     project, _, version = stem.partition("-")
@@ -66,12 +64,12 @@ def requirements(metadata: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _text(host: Host, path: str) -> str:
+def _text(host: "Host", path: str) -> str:
     """A file that merely helps, at most 128 KiB: "" where it is absent or unknown."""
     return known(lambda: host.read(path, 128 << 10), None) or ""
 
 
-def read_distributions(host: Host, site: str, names: tuple[str, ...]) -> Iterator[Distribution]:
+def read_distributions(host: "Host", site: str, names: tuple[str, ...]) -> Iterator[Distribution]:
     """Distributions of one site-packages folder, given its names."""
     count = 0
     for folder in names:

@@ -5,8 +5,6 @@ The tree is MODULE/VERSION/KERNEL/ARCH/module/*.ko for what was built, and MODUL
 where the tree leaves something open.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import NamedTuple

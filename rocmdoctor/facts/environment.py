@@ -4,8 +4,6 @@ Sources: libhsakmt topology.c (override), ROCr amd_filter_device.cpp (ROCR_VISIB
 rocdevice.cpp (HIP_VISIBLE_DEVICES, CUDA_VISIBLE_DEVICES, GPU_DEVICE_ORDINAL).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -217,6 +215,6 @@ def parse(env: Mapping[str, str], settings: tuple[Setting, ...] = ()) -> Environ
     return Environment(tuple(overrides), Visibility(tuple(m for m in masks if m), cuda if hip else None), settings)
 
 
-def gather(host: Host) -> Environment:
+def gather(host: "Host") -> Environment:
     """The variables of the asked session, and the files that set them. Files that cannot be read are left out."""
     return parse(host.env, read_settings(host))

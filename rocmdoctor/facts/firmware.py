@@ -4,8 +4,6 @@ The driver asks for names like amdgpu/gc_11_0_0_mec.bin. amdgpu-dkms brings its 
 kernel looks into first.
 """
 
-from __future__ import annotations
-
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,8 +20,8 @@ _DKMS_PACKAGE = "amdgpu-dkms-firmware"
 _SUFFIXES = ("", ".zst", ".xz")
 """In the order of the kernel: uncompressed everywhere first, then CONFIG_FW_LOADER_COMPRESS_ZSTD and _XZ."""
 
-_DATE = re.compile(r"(?<![0-9])(20[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01]))(?![0-9])")
-_NAME = re.compile(r"^[A-Za-z0-9_.+-]+(?:/[A-Za-z0-9_.+-]+)*$")
+_DATE = r"(?<![0-9])(20[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01]))(?![0-9])"
+_NAME = r"^[A-Za-z0-9_.+-]+(?:/[A-Za-z0-9_.+-]+)*$"
 
 
 class Firmware(NamedTuple):
@@ -38,7 +36,7 @@ class Firmware(NamedTuple):
     """Version of amdgpu-dkms-firmware."""
 
 
-def gather(host: Host, packages: PackageDb | None = None) -> Firmware:
+def gather(host: Host, packages: "PackageDb | None" = None) -> Firmware:
     """Raises UnknownFact when the firmware folders could not be looked at. `packages` None: unknown."""
     folders: dict[str, str] = {}
     for root in search_roots(host):
@@ -80,7 +78,7 @@ def search_roots(host: Host) -> tuple[str, ...]:
 def find(host: Host, name: str) -> str | None:
     """The file the kernel would load for a name such as "amdgpu/gc_11_5_1_mes1.bin", compressed ones included; None when there is
     none. Raises UnknownFact when that could not be looked at."""
-    if not _NAME.match(name) or ".." in name.split("/"):
+    if not re.match(_NAME, name) or ".." in name.split("/"):
         return None
     roots = search_roots(host)
     for suffix in _SUFFIXES:
@@ -94,5 +92,5 @@ def find(host: Host, name: str) -> str | None:
 def snapshot_date(version: str) -> int | None:
     """The date in a firmware package's version: "20240318.git3b128b60-0ubuntu2.6" is of 20240318; None for the numbers of old
     Ubuntu releases ("1.187.39")."""
-    found = _DATE.search(version)
+    found = re.search(_DATE, version)
     return int(found[1]) if found else None

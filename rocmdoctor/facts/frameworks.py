@@ -4,8 +4,6 @@ Sources: PyPA dist-info; jaxlib/plugin_support.py (a plug-in must have jaxlib's 
 library is loaded); vLLM setup.py (its version ends with rocmNNN, its extension is _rocm_C); flash-attention setup.py.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import partial
@@ -27,11 +25,11 @@ TENSORFLOW = (
 )  # fmt: skip
 """Distributions that own the import package tensorflow."""
 
-_JAX = re.compile(r"jax-(rocm|cuda)(\d{1,3})-(plugin|pjrt)")
-_BITSANDBYTES = re.compile(r"libbitsandbytes_(?:(rocm|cuda)(\d{2,4})|(hip|rocm|cpu))[\w-]*\.so")
-_VLLM_TAG = re.compile(r"rocm(\d{2,4})(?!\d)")
-_TENSORFLOW_STAMP = re.compile(r"\d+\.\d+\.\d+\.(\d)(\d)(\d)")
-_FLASH = re.compile(r"flash_attn_2_cuda[\w.-]*\.so")
+_JAX = r"jax-(rocm|cuda)(\d{1,3})-(plugin|pjrt)"
+_BITSANDBYTES = r"libbitsandbytes_(?:(rocm|cuda)(\d{2,4})|(hip|rocm|cpu))[\w-]*\.so"
+_VLLM_TAG = r"rocm(\d{2,4})(?!\d)"
+_TENSORFLOW_STAMP = r"\d+\.\d+\.\d+\.(\d)(\d)(\d)"
+_FLASH = r"flash_attn_2_cuda[\w.-]*\.so"
 _PROBE = 4 << 20
 """Bytes of an extension in which its needed libraries are looked for: .dynstr lies near the start."""
 
@@ -39,7 +37,7 @@ _PROBE = 4 << 20
 class JaxPart(NamedTuple):
     """One of JAX's GPU packages: `accelerator` rocm | cuda, `major` "7" of jax-rocm7-plugin (60 is 6), `kind` plugin | pjrt."""
 
-    distribution: Distribution
+    distribution: "Distribution"
     accelerator: str
     major: str
     kind: str
@@ -53,10 +51,10 @@ class Frameworks(NamedTuple):
     unknown.
     """
 
-    env: PythonEnv
+    env: "PythonEnv"
     jax_parts: tuple[JaxPart, ...] = ()
-    onnxruntimes: tuple[Distribution, ...] = ()
-    tensorflows: tuple[Distribution, ...] = ()
+    onnxruntimes: "tuple[Distribution, ...]" = ()
+    tensorflows: "tuple[Distribution, ...]" = ()
     bitsandbytes: frozenset[tuple[str, str]] | None = None
     vllm: frozenset[str] | None = None
     flash_attn: str | None = None
@@ -69,15 +67,15 @@ class Frameworks(NamedTuple):
         return found.group() if found else None
 
 
-def gather(host: Host, envs: tuple[PythonEnv, ...]) -> tuple[Frameworks, ...]:
+def gather(host: "Host", envs: "tuple[PythonEnv, ...]") -> tuple[Frameworks, ...]:
     """One entry for each environment, in order of precedence."""
     return tuple(_read(host, env) for env in envs)
 
 
-def _read(host: Host, env: PythonEnv) -> Frameworks:
+def _read(host: "Host", env: "PythonEnv") -> Frameworks:
     jax = []
     for dist in env.distributions:
-        match = _JAX.fullmatch(dist.name)
+        match = re.fullmatch(_JAX, dist.name)
         if match:
             jax.append(JaxPart(dist, match[1], _jax_major(match[1], match[2]), match[3]))
     return Frameworks(
@@ -96,7 +94,7 @@ def _jax_major(accelerator: str, digits: str) -> str:
     return digits[0] if accelerator == "rocm" and len(digits) == 2 and digits[0] in "56" else digits
 
 
-def _names(host: Host, env: PythonEnv, folder: str) -> Iterator[tuple[str, str]]:
+def _names(host: "Host", env: "PythonEnv", folder: str) -> Iterator[tuple[str, str]]:
     """(folder, name) of what lies in a package's folder, or in site-packages itself for "."."""
     nothing: tuple[str, ...] = ()
     for site in env.site_packages:
@@ -105,23 +103,23 @@ def _names(host: Host, env: PythonEnv, folder: str) -> Iterator[tuple[str, str]]
             yield path, name
 
 
-def _bitsandbytes(host: Host, env: PythonEnv) -> frozenset[tuple[str, str]] | None:
-    found = [_BITSANDBYTES.fullmatch(name) for _, name in _names(host, env, "bitsandbytes")]
+def _bitsandbytes(host: "Host", env: "PythonEnv") -> frozenset[tuple[str, str]] | None:
+    found = [re.fullmatch(_BITSANDBYTES, name) for _, name in _names(host, env, "bitsandbytes")]
     return frozenset((m[1] or m[3], m[2] or "") for m in found if m) or None
 
 
-def _vllm(host: Host, env: PythonEnv) -> frozenset[str] | None:
+def _vllm(host: "Host", env: "PythonEnv") -> frozenset[str] | None:
     return frozenset(name.partition(".")[0] for _, name in _names(host, env, "vllm") if name.endswith(".so")) or None
 
 
-def _flash_attn(host: Host, env: PythonEnv) -> str | None:
+def _flash_attn(host: "Host", env: "PythonEnv") -> str | None:
     """By the version's tag ("+cu12torch2.6"), else by the libraries whose names its extension holds."""
     dist = env.get("flash-attn")
     tag = dist.version.partition("+")[2] if dist else ""
     if tag.startswith(("cu", "rocm")):
         return "cuda" if tag.startswith("cu") else "rocm"
     for folder, name in _names(host, env, "."):
-        if _FLASH.fullmatch(name):
+        if re.fullmatch(_FLASH, name):
             data = known(partial(host.read_bytes, f"{folder}/{name}", _PROBE), None) or b""
             if b"libamdhip64.so" in data:
                 return "rocm"
@@ -135,7 +133,7 @@ def vllm_rocm(version: str) -> str | None:
 
     setup.py cuts the release to three characters, so what follows the major is ambiguous (714 is 7.14 or 7.1.4).
     """
-    found = _VLLM_TAG.search(version.partition("+")[2])
+    found = re.search(_VLLM_TAG, version.partition("+")[2])
     if not found:
         return None
     return found[1][:2] if found[1].startswith("1") and len(found[1]) > 2 else found[1][0]
@@ -143,7 +141,7 @@ def vllm_rocm(version: str) -> str | None:
 
 def tensorflow_rocm(version: str) -> str | None:
     """The ROCm release in tensorflow-rocm's fourth number: "2.14.0.600" is of 6.0.0; None for later wheels, which have none."""
-    found = _TENSORFLOW_STAMP.match(version)
+    found = re.match(_TENSORFLOW_STAMP, version)
     return f"{found[1]}.{found[2]}.{found[3]}" if found else None
 
 

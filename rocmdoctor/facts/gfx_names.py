@@ -10,15 +10,15 @@ import re
 from collections.abc import Iterable
 
 # Up to gfx9 a target has three digits, from gfx10 on four; so a generic name ("gfx11-generic") or a group ("gfx110X") is none.
-_TARGET = re.compile(r"gfx(?:1[0-9a-f]{3}|[6-9][0-9a-f]{2})")
+_TARGET = r"gfx(?:1[0-9a-f]{3}|[6-9][0-9a-f]{2})"
 
 
 def target_in(name: str) -> str | None:
     """The first target that a file name carries, None for none or a generic one."""
-    found = _TARGET.search(name)
+    found = re.search(_TARGET, name)
     return found.group() if found else None
 
 
 def targets_in(names: Iterable[str]) -> frozenset[str]:
     """The targets that file names carry."""
-    return frozenset(found.group() for name in names if (found := _TARGET.search(name)))
+    return frozenset(found.group() for name in names if (found := re.search(_TARGET, name)))

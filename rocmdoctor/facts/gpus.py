@@ -1,7 +1,5 @@
 """The GPUs of a host: PCI devices and KFD nodes brought together, named by the matrix (rules.md 1-7)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
@@ -36,8 +34,8 @@ class Gpu(NamedTuple):
     product: str | None
     klass: str | None
     driver: str | None
-    kfd: tuple[KfdNode, ...]
-    pci: PciDevice | None
+    kfd: "tuple[KfdNode, ...]"
+    pci: "PciDevice | None"
     vram_bytes: int | None
 
     @property
@@ -64,7 +62,7 @@ class Gpu(NamedTuple):
         return self.product or self.gfx or (self.pci_id or "an AMD GPU")
 
 
-def identify(facts: Facts, matrix: Matrix) -> tuple[Gpu, ...]:
+def identify(facts: "Facts", matrix: "Matrix") -> tuple[Gpu, ...]:
     """Every AMD GPU, by PCI address.
 
     The PCI bus tells which boards there are, KFD their targets (rules.md 1). A container that does not show the bus still has
@@ -90,21 +88,21 @@ def deciding(gpus: Iterable[Gpu]) -> tuple[Gpu, ...]:
     return tuple(gpu for gpu in found if gpu.klass != "apu") or found
 
 
-def _kfd_gpus(facts: Facts) -> tuple[KfdNode, ...]:
+def _kfd_gpus(facts: "Facts") -> "tuple[KfdNode, ...]":
     try:
         return facts.kfd.gpus
     except UnknownFact:
         return ()
 
 
-def _is_wsl(facts: Facts) -> bool:
+def _is_wsl(facts: "Facts") -> bool:
     try:
         return facts.place.kind == "wsl"
     except UnknownFact:
         return False
 
 
-def _boards(nodes: Iterable[KfdNode]) -> list[tuple[KfdNode, ...]]:
+def _boards(nodes: "Iterable[KfdNode]") -> "list[tuple[KfdNode, ...]]":
     """Nodes of one board together. Partitions share the board's address and have numbers of their own; the same number
     twice, or another unique_id, is another board (old kernels give no domain)."""
     boards: list[list[KfdNode]] = []
@@ -122,11 +120,11 @@ def _boards(nodes: Iterable[KfdNode]) -> list[tuple[KfdNode, ...]]:
     return [tuple(board) for board in boards]
 
 
-def _same_id(left: KfdNode, right: KfdNode) -> bool:
+def _same_id(left: "KfdNode", right: "KfdNode") -> bool:
     return not left.unique_id or not right.unique_id or left.unique_id == right.unique_id
 
 
-def _merged(bus: tuple[PciDevice, ...], boards: list[tuple[KfdNode, ...]], matrix: Matrix) -> Iterator[Gpu]:
+def _merged(bus: "tuple[PciDevice, ...]", boards: "list[tuple[KfdNode, ...]]", matrix: "Matrix") -> Iterator[Gpu]:
     found: list[tuple[tuple[bool, int, str, int], Gpu]] = []
     free = list(boards)
     for device in bus:
@@ -145,7 +143,7 @@ def _place(address: str | None, node: int) -> tuple[bool, int, str, int]:
     return (address is None, len(address or ""), address or "", node)
 
 
-def _from_board(device: PciDevice | None, nodes: tuple[KfdNode, ...], matrix: Matrix) -> Gpu:
+def _from_board(device: "PciDevice | None", nodes: "tuple[KfdNode, ...]", matrix: "Matrix") -> Gpu:
     pci_id = device.device if device else nodes[0].device_id
     known = matrix.pci_gpu(pci_id, device.revision if device else "") if pci_id else None
     own = next((node.gfx for node in nodes if node.gfx), None)
@@ -167,13 +165,13 @@ def _from_board(device: PciDevice | None, nodes: tuple[KfdNode, ...], matrix: Ma
     )
 
 
-def _product(known: PciGpu) -> str | None:
+def _product(known: "PciGpu") -> str | None:
     if len(known.names) > MAX_NAMES:
         return f"AMD {known.codename}"
     return " / ".join(known.names) or f"AMD {known.codename}"
 
 
-def _from_agent(agent: Agent, matrix: Matrix) -> Gpu:
+def _from_agent(agent: "Agent", matrix: "Matrix") -> Gpu:
     """WSL: the run time's own view is all there is. Windows' driver names the board."""
     target = matrix.gfx(agent.gfx) if agent.gfx else None
     klass = "apu" if agent.apu else target.klass if target else None

@@ -5,8 +5,6 @@ Sources: uname(2); /proc/cmdline and Linux Documentation/admin-guide/kernel-para
 modprobe(8).
 """
 
-from __future__ import annotations
-
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -66,7 +64,7 @@ class Cmdline(NamedTuple):
 def parse_cmdline(text: str) -> Cmdline:
     """Parameters up to `--` (what follows is for init). Quotes keep blanks together: `a="b c"` and `"a=b c"` are one."""
     params: list[tuple[str, str | None]] = []
-    for word in _WORD.findall(text.strip("\n\0")):
+    for word in re.findall(_WORD, text.strip("\n\0")):
         if word == "--":
             break
         plain = word.replace('"', "")
@@ -76,25 +74,25 @@ def parse_cmdline(text: str) -> Cmdline:
     return Cmdline(tuple(params))
 
 
-def gather(host: Host) -> Kernel:
+def gather(host: "Host") -> Kernel:
     """The running kernel; in a container that of its host. Raises UnknownFact."""
     uname = host.uname
     return Kernel(uname.release, uname.machine, uname.version)
 
 
-def gather_cmdline(host: Host) -> Cmdline:
+def gather_cmdline(host: "Host") -> Cmdline:
     """/proc/cmdline; without one, no parameters. Raises UnknownFact."""
     return parse_cmdline(host.read("/proc/cmdline", 64 << 10) or "")
 
 
-_WORD = re.compile(r'(?:"[^"]*(?:"|$)|[^\s"])+')
-_MACHINE = re.compile(r"[.-](?:x86_64|aarch64|ppc64le|riscv64|i[3-6]86)$")
+_WORD = r'(?:"[^"]*(?:"|$)|[^\s"])+'
+_MACHINE = r"[.-](?:x86_64|aarch64|ppc64le|riscv64|i[3-6]86)$"
 
 
 def _flavour(release: str) -> str | None:
     """For "6.1.0-28-cloud-amd64" cloud-amd64, for "5.14.0-427.13.1.el9_4.x86_64" el9_4, for "6.12.73+deb13-amd64" amd64."""
     rest = re.sub(r"\+[^-]*", "", release[:256])
-    rest = re.sub(r"^[0-9.]+", "", _MACHINE.sub("", rest))
+    rest = re.sub(r"^[0-9.]+", "", re.sub(_MACHINE, "", rest))
     words: list[str] = []
     for group in reversed(rest.split("-")):
         parts = [p for p in group.split(".") if re.search(r"[A-Za-z]", p) and not re.fullmatch(r"rc\d+", p)]

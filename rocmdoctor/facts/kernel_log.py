@@ -4,8 +4,6 @@ Sources: dmesg(1) for its prefixes (-x, -T, --time-format, CONFIG_PRINTK_CALLER)
 Documentation/admin-guide/sysctl/kernel.rst (dmesg_restrict: EPERM for ordinary users).
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from typing import NamedTuple

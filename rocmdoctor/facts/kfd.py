@@ -5,8 +5,6 @@ kfd_crat.h (heap and link types). `gfx_target_version` is the truth about a GPU'
 HSA_OVERRIDE_GFX_VERSION does not touch it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple

@@ -4,8 +4,6 @@ Sources: proc_pid_limits(5), proc_meminfo(5), tmpfs(5), Linux Documentation/admi
 drivers/gpu/drm/ttm/ttm_tt.c (pages_limit). All of it is advice (rules.md 47, 48): what cannot be read is None here.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """What the dynamic loader resolves: `ldconfig -p`, /etc/ld.so.conf(.d), LD_LIBRARY_PATH (ld.so(8))."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import NamedTuple

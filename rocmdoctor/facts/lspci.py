@@ -6,8 +6,6 @@ No check runs lspci: a host's own PCI facts come from sysfs (`pci`). Names come 
 class words and AMD's vendor names are those that pci.ids had over the years.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple

@@ -8,8 +8,6 @@ depmod.d(5) (updates, extra and weak-updates come before kernel), modinfo(8).
 modprobe.d is read in `modprobe_config`.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

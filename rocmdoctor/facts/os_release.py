@@ -1,7 +1,5 @@
 """The distribution, from /etc/os-release (else /usr/lib/os-release), read by the `distro` library (os-release(5))."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -65,7 +63,7 @@ class OsRelease(NamedTuple):
         return next((_PACKAGE_MANAGERS[i] for i in self.ids if i in _PACKAGE_MANAGERS), None)
 
 
-def gather(host: Host) -> OsRelease:
+def gather(host: "Host") -> OsRelease:
     """Raises UnknownFact when the file that counts could not be read; a host without one is "linux" (os-release(5))."""
     text = None
     for path in _PATHS:

@@ -1,7 +1,5 @@
 """Relations between Debian packages: the Depends and Provides fields, and what of them is not fulfilled (deb-control(5))."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
@@ -32,9 +30,9 @@ class Unmet(NamedTuple):
     """A dependency of `package` that nothing installed fulfils. `found`: the package of that name that is there all the same,
     with another version or itself not configured; None when there is none."""
 
-    package: Package
+    package: "Package"
     wanted: tuple[Relation, ...]
-    found: Package | None
+    found: "Package | None"
 
     @property
     def waits(self) -> bool:
@@ -58,7 +56,7 @@ def relations(text: str) -> tuple[tuple[Relation, ...], ...]:
     return tuple(groups)
 
 
-def unmet(packages: Iterable[Package]) -> tuple[Unmet, ...]:
+def unmet(packages: "Iterable[Package]") -> tuple[Unmet, ...]:
     """What keeps the broken ones of `packages` (a whole dpkg database) from being configured, in order of the database."""
     by_name: dict[str, list[Package]] = {}
     broken = []

@@ -4,8 +4,6 @@ ROCm's package versions carry the release: "6.2.0.60200-66~22.04" and "1:6.8.5.6
 packages from 7.0 on carry the driver release instead (30100200 is 30.10.2). TheRock packages are named amdrocm*.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -118,7 +116,7 @@ class PackageDb:
     def broken(self) -> tuple[Package, ...]:
         return tuple(p for p in self.packages if p.broken)
 
-    def unmet(self) -> tuple[Unmet, ...]:
+    def unmet(self) -> "tuple[Unmet, ...]":
         """Dependencies of broken packages that no installed and configured package fulfils. Only dpkg records them."""
         from rocmdoctor.facts import package_relations
 

@@ -4,8 +4,6 @@
 are read for AMD GPUs only (mem_info_*: drivers/gpu/drm/amd/amdgpu/amdgpu_vram_mgr.c, amdgpu_gtt_mgr.c).
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

@@ -6,8 +6,6 @@ DMI names (/sys/class/dmi/id), Microsoft's WSL2-Linux-Kernel (release "...-micro
 needed: what cannot be read is passed over, and nothing at all means bare metal.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
@@ -92,7 +90,7 @@ _DMI = (
 )
 
 
-def gather(host: Host) -> Place:
+def gather(host: "Host") -> Place:
     """Best knowledge of the place; never raises. WSL wins over a container in it, a container over the machine below."""
     wsl = _wsl(host)
     uid_map = parse_uid_map(_read(host, "/proc/self/uid_map"))
@@ -131,7 +129,7 @@ def parse_uid_map(text: str) -> tuple[tuple[int, int, int], ...]:
     return tuple(rows)
 
 
-def _wsl(host: Host) -> int | None:
+def _wsl(host: "Host") -> int | None:
     release = known(lambda: host.uname.release, "")
     version = _read(host, "/proc/version")
     interop = "/proc/sys/fs/binfmt_misc/WSLInterop"
@@ -142,7 +140,7 @@ def _wsl(host: Host) -> int | None:
     return 1 if re.match(r"4\.4\.0-\d+-Microsoft", release) else 2
 
 
-def _container(host: Host) -> str | None:
+def _container(host: "Host") -> str | None:
     """The engine by its own sign, the most specific first: a pod of Kubernetes may have Docker's or podman's too."""
     env: Mapping[str, str] = known(lambda: host.env, {})
     if env.get("KUBERNETES_SERVICE_HOST") or _exists(host, "/run/secrets/kubernetes.io"):
@@ -161,13 +159,13 @@ def _container(host: Host) -> str | None:
     return _CONTAINER_WORDS.get(word, "container") if word else by_group
 
 
-def _unnamed_container(host: Host) -> str:
+def _unnamed_container(host: "Host") -> str:
     """A mapped user namespace without any engine's sign: LXC does not leave one where cgroups are namespaced."""
     release = known(lambda: host.uname.release, "")
     return "lxc" if release.endswith("-pve") or _exists(host, "/dev/.lxc") else "container"
 
 
-def _vm(host: Host, vendor: str | None, product: str | None) -> str | None:
+def _vm(host: "Host", vendor: str | None, product: str | None) -> str | None:
     if known(lambda: host.uname.release, "").endswith("-linuxkit"):
         return "docker-desktop"
     text = f" {vendor or ''} {product or ''} ".lower().replace(",", " ")
@@ -181,13 +179,13 @@ def _vm(host: Host, vendor: str | None, product: str | None) -> str | None:
     return None
 
 
-def _read(host: Host, path: str) -> str:
+def _read(host: "Host", path: str) -> str:
     return known(lambda: host.read(path, 16 << 10), None) or ""
 
 
-def _value(host: Host, path: str) -> str | None:
+def _value(host: "Host", path: str) -> str | None:
     return known(lambda: attribute(host, path), None) or None
 
 
-def _exists(host: Host, path: str) -> bool:
+def _exists(host: "Host", path: str) -> bool:
     return known(lambda: host.node(path), None) is not None

@@ -4,8 +4,6 @@ Environments: --python, VIRTUAL_ENV, CONDA_PREFIX, the first python3 on PATH wit
 PEP 668 (EXTERNALLY-MANAGED), site(3), conda's conda-meta folder; Debian's dist-packages.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 
@@ -42,9 +40,9 @@ class PythonEnv(NamedTuple):
         return tuple(d for d in self.distributions if d.name == wanted)
 
 
-_PYTHON = re.compile(r"python(\d{1,2}\.\d{1,3}t?)$")
-_VERSION = re.compile(r"\d{1,2}\.\d{1,3}(?:\.\d{1,3})?")
-_CONDA_PYTHON = re.compile(r"python-(\d{1,2}\.\d{1,3}\.\d{1,3})[^/]*\.json$")
+_PYTHON = r"python(\d{1,2}\.\d{1,3}t?)$"
+_VERSION = r"\d{1,2}\.\d{1,3}(?:\.\d{1,3})?"
+_CONDA_PYTHON = r"python-(\d{1,2}\.\d{1,3}\.\d{1,3})[^/]*\.json$"
 _EXECUTABLES = ("python", "python3")
 
 
@@ -65,10 +63,10 @@ def _pyvenv(host: Host, prefix: str) -> dict[str, str]:
 
 def _short_version(host: Host, prefix: str, executable: str, full: str) -> str:
     """ "3.10" ("3.13t" for a free-threaded build): from the executable's real name, else the lib folder."""
-    named = _PYTHON.search(host.resolve(executable) or executable)
+    named = re.search(_PYTHON, host.resolve(executable) or executable)
     if named:
         return named.group(1)
-    libs = [m.group(1) for m in map(_PYTHON.fullmatch, host.names(f"{prefix}/lib")) if m]
+    libs = [m.group(1) for m in (re.fullmatch(_PYTHON, n) for n in host.names(f"{prefix}/lib")) if m]
     short = ".".join(full.split(".")[:2])
     if short in libs or not libs:
         return short
@@ -77,11 +75,11 @@ def _short_version(host: Host, prefix: str, executable: str, full: str) -> str:
 
 def _full_version(host: Host, prefix: str, cfg: dict[str, str]) -> str:
     """The exact version where pyvenv.cfg or conda-meta tells it, else ""."""
-    found = _VERSION.match(cfg.get("version") or cfg.get("version_info") or "")
+    found = re.match(_VERSION, cfg.get("version") or cfg.get("version_info") or "")
     if found:
         return found.group()
     nothing: tuple[str, ...] = ()
-    stamps = (_CONDA_PYTHON.match(name) for name in known(lambda: host.names(f"{prefix}/conda-meta"), nothing))
+    stamps = (re.match(_CONDA_PYTHON, name) for name in known(lambda: host.names(f"{prefix}/conda-meta"), nothing))
     return next((s.group(1) for s in stamps if s), "")
 
 
@@ -145,7 +143,7 @@ def _prefix_of(host: Host, executable: str) -> str:
     if prefix not in ("/", "/usr", "/usr/local"):
         if host.node(f"{prefix}/pyvenv.cfg") or _is_dir(host, f"{prefix}/conda-meta"):
             return prefix
-        if any(_PYTHON.fullmatch(n) for n in host.names(f"{prefix}/lib")) and not prefix.endswith("/.local"):
+        if any(re.fullmatch(_PYTHON, n) for n in host.names(f"{prefix}/lib")) and not prefix.endswith("/.local"):
             return prefix
     real = host.resolve(executable)
     return _parent(_parent(real)) if real else prefix
@@ -154,7 +152,7 @@ def _prefix_of(host: Host, executable: str) -> str:
 def _executable(host: Host, prefix: str) -> str:
     """bin/python of a prefix; the first of its names that exists, else bin/python3."""
     names = host.names(f"{prefix}/bin")
-    exact = [n for n in names if _PYTHON.fullmatch(n)]
+    exact = [n for n in names if re.fullmatch(_PYTHON, n)]
     return f"{prefix}/bin/{next((n for n in (*_EXECUTABLES, *exact) if n in names), 'python3')}"
 
 

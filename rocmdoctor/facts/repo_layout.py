@@ -10,22 +10,22 @@ CLASSIC_HOST = "repo.radeon.com"
 SHADOWED_PACKAGES = ("rocminfo", "hipcc", "rocm-cmake")
 """Names that Ubuntu universe has with higher version numbers than AMD's (rules.md 39): a pin must cover them."""
 
-_URL = re.compile(r"^[a-z][a-z0-9+.-]*://(?:[^/@]*@)?(\[[^\]]*\]|[^/:?#]*)(?::\d+)?([^?#]*)", re.I)
-_CREDENTIALS = re.compile(r"(://)[^/\s@]*@")
-_RELEASE = re.compile(r"^(?:\d+(?:\.\d+){0,3}|latest)$")
+_URL = r"(?i)^[a-z][a-z0-9+.-]*://(?:[^/@]*@)?(\[[^\]]*\]|[^/:?#]*)(?::\d+)?([^?#]*)"
+_CREDENTIALS = r"(://)[^/\s@]*@"
+_RELEASE = r"^(?:\d+(?:\.\d+){0,3}|latest)$"
 
-_ROCM_BRANCH = re.compile(r"^(?:apt|yum|zyp|(?:rhel|el|centos|azurelinux|sle)\d*)$")
-_DRIVER_BRANCH = re.compile(r"^(?:ubuntu|debian|rhel|el|sle|sles|centos|amzn|azurelinux)\d*$")
+_ROCM_BRANCH = r"^(?:apt|yum|zyp|(?:rhel|el|centos|azurelinux|sle)\d*)$"
+_DRIVER_BRANCH = r"^(?:ubuntu|debian|rhel|el|sle|sles|centos|amzn|azurelinux)\d*$"
 
 
 def without_credentials(text: str) -> str:
     """Text with "user:password@" taken out of its URLs."""
-    return _CREDENTIALS.sub(r"\1", text)
+    return re.sub(_CREDENTIALS, r"\1", text)
 
 
 def _split(url: str) -> tuple[str, list[str]]:
     """(host, path segments) in lower case; apt's signs before the scheme ("mirror+https") do not matter here."""
-    found = _URL.match(url.strip())
+    found = re.match(_URL, url.strip())
     if not found:
         return "", []
     return found[1].lower().rstrip("."), [s for s in found[2].lower().split("/") if s]
@@ -68,12 +68,12 @@ def _layout(host: str, segments: list[str]) -> tuple[str, str | None] | None:
                 return "amdrocm", None
             if first == "packages" and _served_by_amd(host) and not classic:
                 return "amdrocm", None
-            if _ROCM_BRANCH.match(first) and _RELEASE.match(second):
+            if re.match(_ROCM_BRANCH, first) and re.match(_RELEASE, second):
                 return "rocm", second
             if classic or first in ("apt", "yum", "zyp"):
                 return "rocm", None
-        elif segment in ("amdgpu", "graphics") and (_DRIVER_BRANCH.match(second) or (classic and index == 0)):
-            if _RELEASE.match(first):
+        elif segment in ("amdgpu", "graphics") and (re.match(_DRIVER_BRANCH, second) or (classic and index == 0)):
+            if re.match(_RELEASE, first):
                 return segment, first
             if classic:
                 return segment, None

@@ -1,7 +1,5 @@
 """Package repositories and pins: apt one-line and deb822, yum, zypp (sources.list(5), apt_preferences(5), yum.conf(5))."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from fnmatch import fnmatchcase

@@ -1,7 +1,5 @@
 """ROCm installs: /opt/rocm*, /opt/rocm/core-X.Y (TheRock), the distribution's own; versions from .info/version."""
 
-from __future__ import annotations
-
 import re
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -60,9 +58,9 @@ class Rocm(NamedTuple):
         return next((i for i in self.installs if i.active), None)
 
 
-_NUMBER = re.compile(r"\d{1,4}(?:\.\d{1,6}){1,3}")
-_FOLDER = re.compile(r"(?:rocm|core)-?(\d{1,4}\.\d{1,4}(?:\.\d{1,4})?)")
-_SDK = re.compile(r"rocm_sdk_core-(.+)\.dist-info$")
+_NUMBER = r"\d{1,4}(?:\.\d{1,6}){1,3}"
+_FOLDER = r"(?:rocm|core)-?(\d{1,4}\.\d{1,4}(?:\.\d{1,4})?)"
+_SDK = r"rocm_sdk_core-(.+)\.dist-info$"
 _OWN_LIBRARIES = ("libroc", "libhip", "libamd", "libhsa", "libMIOpen", "librccl", "libmigraphx")
 # What tells a distribution's release, the most telling first.
 _DISTRIBUTION_PACKAGES = (
@@ -72,16 +70,16 @@ _DISTRIBUTION_PACKAGES = (
 
 def release_of(text: str) -> str | None:
     """The release in a version file: "6.2.0-66" is "6.2.0", "7.11.0a20260104" is "7.11.0"; None for anything else."""
-    found = _NUMBER.match(text.strip())
+    found = re.match(_NUMBER, text.strip())
     return found.group() if found else None
 
 
-def _names(host: Host, folder: str) -> tuple[str, ...]:
+def _names(host: "Host", folder: str) -> tuple[str, ...]:
     """Names in a folder that merely helps: none where it is unknown."""
     return known(lambda: host.names(folder), ())
 
 
-def _resolved(host: Host, path: str) -> str | None:
+def _resolved(host: "Host", path: str) -> str | None:
     """Where an absolute path leads; None where it does not exist, is relative, or is unknown."""
     return known(lambda: host.resolve(path), None) if path.startswith("/") else None
 
@@ -90,17 +88,17 @@ def _parent(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-def _version(host: Host, root: str) -> str | None:
+def _version(host: "Host", root: str) -> str | None:
     """From .info/version (version-dev in older releases), else from the folder's name."""
     for name in (f"{root}/.info/version", f"{root}/.info/version-dev"):
         release = release_of(known(partial(host.read, name, 4096), None) or "")
         if release:
             return release
-    found = _FOLDER.match(root.rpartition("/")[2])
+    found = re.match(_FOLDER, root.rpartition("/")[2])
     return found.group(1) if found else None
 
 
-def _distribution_version(packages: PackageDb | None) -> str | None:
+def _distribution_version(packages: "PackageDb | None") -> str | None:
     """The release of a distribution's ROCm: its packages carry the upstream version ("5.7.1-3", "6.3.1")."""
     if packages is None:
         return None
@@ -108,7 +106,7 @@ def _distribution_version(packages: PackageDb | None) -> str | None:
     return next((release for release in found if release), None)
 
 
-def _origin(root: str, version: str | None, packages: PackageDb | None) -> str:
+def _origin(root: str, version: str | None, packages: "PackageDb | None") -> str:
     """Who put it there, by the package database. A database that knows no such package leaves an unpacked archive ("tarball")."""
     if packages is None or packages.kind is None:
         return "unknown"
@@ -124,7 +122,7 @@ def _origin(root: str, version: str | None, packages: PackageDb | None) -> str:
     return "amd-package" if release and release in {versions.key(s) for s in stamps if s} else "tarball"
 
 
-def _libraries(host: Host, root: str, libs: tuple[str, ...]) -> set[str]:
+def _libraries(host: "Host", root: str, libs: tuple[str, ...]) -> set[str]:
     """File names of shared libraries; before ROCm 4 the run time lay in hip/lib and hsa/lib."""
     names = {n for lib in libs for n in host.names(lib) if n.startswith("lib") and ".so" in n}
     if root != "/usr" and not any(n.startswith("libhsa-runtime64.so") for n in names):
@@ -132,7 +130,7 @@ def _libraries(host: Host, root: str, libs: tuple[str, ...]) -> set[str]:
     return names
 
 
-def _rocblas_targets(host: Host, folders: tuple[str, ...]) -> frozenset[str] | None:
+def _rocblas_targets(host: "Host", folders: tuple[str, ...]) -> frozenset[str] | None:
     """gfx in the file names of rocblas/library (Debian: rocblas/4.2.1/library); None when there is no such folder."""
     found: frozenset[str] | None = None
     for rocblas in folders:
@@ -143,7 +141,7 @@ def _rocblas_targets(host: Host, folders: tuple[str, ...]) -> frozenset[str] | N
     return found
 
 
-def _probe(host: Host, root: str, libs: tuple[str, ...], version: str | None, origin: str) -> RocmInstall:
+def _probe(host: "Host", root: str, libs: tuple[str, ...], version: str | None, origin: str) -> RocmInstall:
     """One install by listing its folders: a handful of directory reads, no file is opened."""
     names = _libraries(host, root, libs)
     sonames = [n.split(".")[2] for n in names if n.startswith("libamdhip64.so.")]
@@ -169,7 +167,7 @@ def _probe(host: Host, root: str, libs: tuple[str, ...], version: str | None, or
     )
 
 
-def _opt_roots(host: Host) -> tuple[list[str], str | None]:
+def _opt_roots(host: "Host") -> tuple[list[str], str | None]:
     """(real folders of installs under /opt, where the link /opt/rocm leads)."""
     roots: list[str] = []
     link = None
@@ -187,23 +185,23 @@ def _opt_roots(host: Host) -> tuple[list[str], str | None]:
     return list(dict.fromkeys(roots)), link
 
 
-def _on_path(host: Host) -> str | None:
+def _on_path(host: "Host") -> str | None:
     """The first rocminfo or hipcc on PATH, as a real path."""
     folders = host.env.get("PATH", "").split(":")[:64]
     found = (_resolved(host, f"{folder.rstrip('/')}/{tool}") for folder in folders if folder for tool in ("rocminfo", "hipcc"))
     return next((real for real in found if real), None)
 
 
-def _wheel(host: Host, tool: str) -> RocmInstall | None:
+def _wheel(host: "Host", tool: str) -> RocmInstall | None:
     """ROCm from Python wheels whose rocminfo is the first on PATH: site-packages/_rocm_sdk_core of that environment."""
     for core in host.glob(f"{_parent(_parent(tool))}/lib/python3.*/site-packages/_rocm_sdk_core"):
-        stamps = (_SDK.match(name) for name in host.names(_parent(core)))
+        stamps = (re.match(_SDK, name) for name in host.names(_parent(core)))
         version = next((release_of(s.group(1)) for s in stamps if s), None)
         return _probe(host, core, (f"{core}/lib",), version, "wheel")
     return None
 
 
-def _distribution(host: Host, packages: PackageDb | None) -> RocmInstall | None:
+def _distribution(host: "Host", packages: "PackageDb | None") -> RocmInstall | None:
     """ROCm in /usr. Libraries alone are none: Debian's MPI packages pull them in on hosts that have nothing to do with ROCm."""
     if not any((_resolved(host, f"/usr/bin/{tool}") or "").startswith("/usr/") for tool in ("rocminfo", "hipcc", "hipconfig")):
         return None
@@ -220,7 +218,7 @@ def _holder(path: str | None, installs: list[RocmInstall]) -> RocmInstall | None
     return max(inside, key=lambda i: len(i.root), default=None)
 
 
-def _active(host: Host, installs: list[RocmInstall], tool: str | None) -> RocmInstall | None:
+def _active(host: "Host", installs: list[RocmInstall], tool: str | None) -> RocmInstall | None:
     """Where /opt/rocm leads (its bin is alternatives' link for TheRock), else ROCM_PATH, else PATH, else the only one."""
     whole = [i for i in installs if not i.hollow]
     for way in ("/opt/rocm", "/opt/rocm/core", "/opt/rocm/bin", host.env.get("ROCM_PATH", "")):
@@ -230,7 +228,7 @@ def _active(host: Host, installs: list[RocmInstall], tool: str | None) -> RocmIn
     return _holder(tool, whole) or (whole[0] if len(whole) == 1 else None)
 
 
-def gather(host: Host, packages: PackageDb | None = None) -> Rocm:
+def gather(host: "Host", packages: "PackageDb | None" = None) -> Rocm:
     """`packages` tells whose they are; without it `origin` is "unknown". Raises UnknownFact where /opt cannot be listed."""
     roots, link = _opt_roots(host)
     asked = _resolved(host, host.env.get("ROCM_PATH", ""))

@@ -1,7 +1,5 @@
 """rocminfo: the run time's own view. Agents, ISA names, pools, error texts (ROCm/rocminfo rocminfo.cc)."""
 
-from __future__ import annotations
-
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -63,12 +61,12 @@ class RocmInfo(NamedTuple):
         return tuple(a for a in self.agents if a.device_type == "GPU")
 
 
-_ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_HEADING = re.compile(r"Agent (\d{1,9})\s*$")
-_INTEGER = re.compile(r"\s*(\d{1,19})")
-_CHIP = re.compile(r"\(0x([0-9a-fA-F]{1,8})\)")
-_TARGET = re.compile(r"gfx[0-9a-f]{3,5}(?![0-9a-z-])")
-_MODULE = re.compile(r"ROCk module version (\S+) is loaded")
+_ANSI = r"\x1b\[[0-9;?]*[A-Za-z]"
+_HEADING = r"Agent (\d{1,9})\s*$"
+_INTEGER = r"\s*(\d{1,19})"
+_CHIP = r"\(0x([0-9a-fA-F]{1,8})\)"
+_TARGET = r"gfx[0-9a-f]{3,5}(?![0-9a-z-])"
+_MODULE = r"ROCk module version (\S+) is loaded"
 _OLD_ISA = r"AMD:AMDGPU:(\d{1,3}):(\d{1,3}):(\d{1,3})"  # ROCm 1.x and 2.x
 
 _LABELS = (
@@ -139,7 +137,7 @@ class _Block:
         elif label == "Domain":
             self.domain = _integer(value) or 0
         elif label == "Chip ID":
-            chip = _CHIP.search(value)
+            chip = re.search(_CHIP, value)
             self.chip = f"{int(chip.group(1), 16):04x}" if chip and int(chip.group(1), 16) else ""
         elif label == "Memory Properties":
             self.apu = "APU" in value
@@ -171,13 +169,13 @@ class _Block:
 
 
 def _integer(value: str) -> int | None:
-    found = _INTEGER.match(value)
+    found = re.match(_INTEGER, value)
     return int(found.group(1)) if found else None
 
 
 def _target(text: str) -> str | None:
     """The plain target of an agent name or ISA name; generic targets ("gfx11-generic") are none."""
-    found = _TARGET.search(text)
+    found = re.search(_TARGET, text)
     if found:
         return found.group()
     old = re.search(_OLD_ISA, text) if text.startswith("AMD:") else None
@@ -196,7 +194,7 @@ def _agents(lines: list[str]) -> tuple[Agent, ...]:
     blocks: list[_Block] = []
     current: _Block | None = None
     for line in lines:
-        heading = _HEADING.match(line)
+        heading = re.match(_HEADING, line)
         if heading:
             current = _Block(int(heading.group(1)))
             blocks.append(current)
@@ -260,12 +258,12 @@ def _judge(lines: list[str], agents: tuple[Agent, ...], rc: int, listed: bool) -
 
 def parse(stdout: str, stderr: str = "", rc: int = 0) -> RocmInfo:
     """All formats: ANSI colours, indentation, prompts and other tools' text around it, fragments without headings."""
-    lines = [line.strip().rstrip("\\").rstrip() for line in _ANSI.sub("", stdout).splitlines()]
+    lines = [line.strip().rstrip("\\").rstrip() for line in re.sub(_ANSI, "", stdout).splitlines()]
     module = runtime = None
     wsl = listed = False
     for line in lines:
         if module is None and line.startswith("ROCk module version"):
-            found = _MODULE.match(line)
+            found = re.match(_MODULE, line)
             module = found.group(1) if found else None
         elif runtime is None and line.startswith("Runtime Version:"):
             runtime = line.partition(":")[2].strip() or None
@@ -274,12 +272,12 @@ def parse(stdout: str, stderr: str = "", rc: int = 0) -> RocmInfo:
         elif line in ("HSA Agents", "HSA System Attributes"):
             listed = True
     agents = _agents(_listing(lines))
-    complaints = [line.strip() for line in _ANSI.sub("", stderr).splitlines()]
+    complaints = [line.strip() for line in re.sub(_ANSI, "", stderr).splitlines()]
     error, text = _judge(complaints + lines, agents, rc, listed)
     return RocmInfo(True, None, agents, module, runtime, error, text, rc, wsl)
 
 
-def gather(host: Host) -> RocmInfo:
+def gather(host: "Host") -> RocmInfo:
     """Runs `rocminfo` from PATH; one that lies only in /opt/rocm*/bin is not run, `found` is False then (facts.rocm lists it).
 
     Raises UnknownFact when it could not be run or captured.

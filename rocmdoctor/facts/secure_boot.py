@@ -5,8 +5,6 @@ Sources: UEFI specification 3.3 (SecureBoot, vendor 8be4df61-...), Linux drivers
 attributes come first), mokutil(1), dkms(8) (mok_certificate).
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from rocmdoctor.host import Host, UnknownFact

@@ -47,7 +47,7 @@ class Smi:
 # Patterns as text: only a failing tool or one without --json needs them, and re keeps what it compiled.
 _ANSI = r"\x1b\[[0-9;?]*[A-Za-z]"
 _PATH = r"/[\w./+-]+(?:\.so(?:\.[\d.]*\d)?|\.py)\b"
-_CARD = re.compile(r"card\d{1,4}")
+_CARD = r"card\d{1,4}"
 _ROW = r"(\d{1,4})\s+(?:\[?0[xX][0-9a-fA-F]+|\d{1,4}\s+0[xX][0-9a-fA-F]+|[\d.]+(?:[cC]|°C)\b)"
 _EXCEPTION = r"[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit)\b"
 
@@ -109,7 +109,7 @@ def _read_json(value: Any) -> tuple[int | None, str | None]:
         return None, None
     if isinstance(value.get("gpu_data"), list):  # amd-smi 26
         return _read_json(value["gpu_data"])
-    cards = [key for key in value if isinstance(key, str) and _CARD.fullmatch(key)]
+    cards = [key for key in value if isinstance(key, str) and re.fullmatch(_CARD, key)]
     system = value.get("system")
     driver = system.get("Driver version") if isinstance(system, dict) else None
     if not cards and system is None:

@@ -3,8 +3,6 @@
 bash(1) INVOCATION, zsh(1) STARTUP/SHUTDOWN FILES, pam_env(8), environment.d(5), systemd.exec(5) Environment=.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import partial
@@ -89,12 +87,12 @@ def parse(file: str, text: str, form: str) -> Iterator[Setting]:
             yield Setting(file, number, name, _unquoted(value)[:400], stripped[:400])
 
 
-def _names(host: Host, pattern: str) -> tuple[str, ...]:
+def _names(host: "Host", pattern: str) -> tuple[str, ...]:
     nothing: tuple[str, ...] = ()
     return known(lambda: host.glob(pattern), nothing) if "*" in pattern else (pattern,)
 
 
-def _files(host: Host) -> Iterator[tuple[str, str]]:
+def _files(host: "Host") -> Iterator[tuple[str, str]]:
     """(path, form), those of the system before those of the user."""
     home = host.env.get("HOME") or ("/root" if host.user.uid == 0 else f"/home/{host.user.name}")
     home = home.rstrip("/") if home.startswith("/") and not set(home) & set("*?[") else "/root"
@@ -114,7 +112,7 @@ def _files(host: Host) -> Iterator[tuple[str, str]]:
             yield path, form
 
 
-def read_settings(host: Host) -> tuple[Setting, ...]:
+def read_settings(host: "Host") -> tuple[Setting, ...]:
     """Every place that sets one of the variables for coming sessions; files that cannot be read are left out."""
     settings: list[Setting] = []
     for count, (path, form) in enumerate(_files(host)):

@@ -4,8 +4,6 @@ Sources: clang's driver (Gnu.cpp GCCInstallationDetector: the highest version am
 RocmInstallationDetector: amdgcn/bitcode), hipcc's documentation of its variables.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from functools import partial
@@ -27,9 +25,9 @@ PATH_VARIABLES = ("ROCM_PATH", "ROCM_HOME", "HIP_PATH", "HIP_CLANG_PATH", "HIP_D
 
 MAX_TARGETS = 256
 
-_VERSION = re.compile(r"\d{1,4}(?:\.\d{1,4}){0,2}")
-_TARGET = re.compile(r"gfx(?:\d{1,2}(?:-\d)?-generic|[0-9a-f]{3,5})")
-_SPLIT = re.compile(r"[\s,;]+")
+_VERSION = r"\d{1,4}(?:\.\d{1,4}){0,2}"
+_TARGET = r"gfx(?:\d{1,2}(?:-\d)?-generic|[0-9a-f]{3,5})"
+_SPLIT = r"[\s,;]+"
 
 
 class Gcc(NamedTuple):
@@ -77,12 +75,12 @@ class Toolchain(NamedTuple):
     compiler: Compiler | None
 
 
-def gather(host: Host, install: RocmInstall | None) -> Toolchain:
+def gather(host: "Host", install: "RocmInstall | None") -> Toolchain:
     """`install` is the active ROCm. Raises UnknownFact where the folders of gcc cannot be listed."""
     return Toolchain(find_gccs(host), _compiler(host, install) if install else None)
 
 
-def find_gccs(host: Host) -> tuple[Gcc, ...]:
+def find_gccs(host: "Host") -> tuple[Gcc, ...]:
     """Every gcc under /usr and /opt/rh (gcc-toolset) that clang would consider for this machine, the highest version first."""
     machine = known(lambda: host.uname.machine, "x86_64")
     found = []
@@ -93,13 +91,13 @@ def find_gccs(host: Host) -> tuple[Gcc, ...]:
                     continue  # cross compilers
                 folder = f"{prefix}/{lib}/gcc/{triple}"
                 for name in host.names(folder):
-                    if _VERSION.fullmatch(name) and host.node(f"{folder}/{name}/crtbegin.o"):
+                    if re.fullmatch(_VERSION, name) and host.node(f"{folder}/{name}/crtbegin.o"):
                         found.append(Gcc(name, f"{folder}/{name}", _headers(host, prefix, f"{folder}/{name}", name)))
     found.sort(key=lambda g: versions.key(g.version), reverse=True)
     return tuple(found)
 
 
-def _headers(host: Host, prefix: str, folder: str, version: str) -> str | None:
+def _headers(host: "Host", prefix: str, folder: str, version: str) -> str | None:
     """Debian, Fedora, SUSE and Arch keep the headers in /usr/include/c++/VERSION, Gentoo beside gcc."""
     major = version.partition(".")[0]
     for path in (f"{prefix}/include/c++/{version}", f"{prefix}/include/c++/{major}", f"{folder}/include/g++-v{major}"):
@@ -108,7 +106,7 @@ def _headers(host: Host, prefix: str, folder: str, version: str) -> str | None:
     return None
 
 
-def _compiler(host: Host, install: RocmInstall) -> Compiler:
+def _compiler(host: "Host", install: "RocmInstall") -> Compiler:
     root, clang = install.root, install.clang
     version = clang_version(host, clang) if clang else None
     folders = _device_folders(root, clang, version)
@@ -136,7 +134,7 @@ def _device_folders(root: str, clang: str | None, version: str | None) -> tuple[
     return tuple(folders)
 
 
-def _hip_headers(host: Host, root: str) -> bool | None:
+def _hip_headers(host: "Host", root: str) -> bool | None:
     nothing: tuple[str, ...] = ()
     folders = (f"{root}/include", f"{root}/hip/include")
     if any(known(partial(host.node, f"{f}/hip/hip_runtime.h"), None) for f in folders):
@@ -149,10 +147,10 @@ def read_targets(env: Mapping[str, str]) -> tuple[Targets, ...]:
     found = []
     for variable in TARGET_VARIABLES:
         value = env.get(variable, "")
-        words = [w for w in _SPLIT.split(value.strip(" \"'")) if w][:MAX_TARGETS]
+        words = [w for w in re.split(_SPLIT, value.strip(" \"'")) if w][:MAX_TARGETS]
         if words:
             names = [w.partition(":")[0].lower() for w in words]
-            good = tuple(w for w, n in zip(words, names, strict=True) if _TARGET.fullmatch(n))
+            good = tuple(w for w, n in zip(words, names, strict=True) if re.fullmatch(_TARGET, n))
             found.append(Targets(variable, value, good, tuple(w for w in words if w not in good)))
     return tuple(found)
 

@@ -4,8 +4,6 @@ Layouts: up to rocm7.2 the ROCm libraries lie in torch/lib; from rocm7.14, and i
 _rocm_sdk_libraries* beside torch.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -69,9 +67,9 @@ class Torch(NamedTuple):
 
 
 # `name: annotation = value` or `name = value`; the value is a quoted string, None, True or False.
-_ASSIGNMENT = re.compile(r"(\w+)\s*(?::[^=\n]*)?=\s*(?:(['\"])([^'\"\n]{0,200})\2|(None|True|False))")
-_TAG_ROCM = re.compile(r"(?:dev)?rocm(\d{1,4}\.\d{1,4}(?:\.\d{1,4})?)")
-_NUMBER = re.compile(r"\d{1,4}\.\d{1,4}(?:\.\d{1,4})?")
+_ASSIGNMENT = r"(\w+)\s*(?::[^=\n]*)?=\s*(?:(['\"])([^'\"\n]{0,200})\2|(None|True|False))"
+_TAG_ROCM = r"(?:dev)?rocm(\d{1,4}\.\d{1,4}(?:\.\d{1,4})?)"
+_NUMBER = r"\d{1,4}\.\d{1,4}(?:\.\d{1,4})?"
 _GROUP = r"gfx(\d{1,3}|9[0-9a-f]{2}|1[0-9a-f]{3})(?:-(\d))?(x)?(?:-(dgpu|igpu|dcgpu|all|strict))?"
 _DEVICE = ("amd-torch-device-", "rocm-sdk-device-", "rocm-sdk-libraries-")
 
@@ -80,7 +78,7 @@ def parse_version_py(text: str) -> dict[str, str | None]:
     """Assignments of torch/version.py, with or without type annotations. Names that are not there are not in the result."""
     values: dict[str, str | None] = {}
     for line in text.split("\n")[:400]:
-        found = _ASSIGNMENT.match(line[:1000])
+        found = re.match(_ASSIGNMENT, line[:1000])
         if found and found.group(1) not in values:
             values[found.group(1)] = None if found.group(4) == "None" else found.group(3) or found.group(4) or None
     return values
@@ -94,10 +92,10 @@ def local_tag(version: str) -> str:
 def rocm_release(version: str, hip: str | None, rocm: str | None) -> str | None:
     """The ROCm release of a wheel (rules.md 30): torch.version.rocm, else the local tag, else hip's X.Y up to 7.2."""
     if rocm:
-        found = _NUMBER.match(rocm)
+        found = re.match(_NUMBER, rocm)
         if found:
             return found.group()
-    tag = _TAG_ROCM.search(local_tag(version))
+    tag = re.search(_TAG_ROCM, local_tag(version))
     if tag:
         return tag.group(1)
     numbers = versions.components(hip or "")[:2]
@@ -187,12 +185,12 @@ def parse_record(text: str) -> tuple[frozenset[str], dict[str, frozenset[str]]]:
     return frozenset(libraries), {key: frozenset(value) for key, value in targets.items()}
 
 
-def _names(host: Host, folder: str) -> tuple[str, ...]:
+def _names(host: "Host", folder: str) -> tuple[str, ...]:
     nothing: tuple[str, ...] = ()
     return known(lambda: host.names(folder), nothing)
 
 
-def _folders(host: Host, lib: str, database: str) -> dict[str, frozenset[str]]:
+def _folders(host: "Host", lib: str, database: str) -> dict[str, frozenset[str]]:
     """Targets in file names of library folders below `lib` and of MIOpen's database: for wheels without a RECORD."""
     found = {}
     for library in ("rocblas", "hipblaslt", "hipsparselt"):
@@ -213,14 +211,14 @@ def _merge(parts: Iterator[dict[str, frozenset[str]]]) -> dict[str, frozenset[st
     return merged
 
 
-def _own(distributions: Sequence[Distribution], site: str, version: str | None) -> Distribution | None:
+def _own(distributions: "Sequence[Distribution]", site: str, version: str | None) -> "Distribution | None":
     """torch's distribution in this folder. After a broken upgrade two lie there; the one of version.py counts."""
     candidates = [d for d in distributions if d.name == "torch" and d.path.startswith(f"{site}/")]
     exact = [d for d in candidates if version and d.version.partition("+")[0] == version.partition("+")[0]]
     return next((d for d in exact if d.version == version), None) or next(iter(exact or candidates), None)
 
 
-def read_torch(host: Host, site: str, names: tuple[str, ...], distributions: Sequence[Distribution]) -> Torch | None:
+def read_torch(host: "Host", site: str, names: tuple[str, ...], distributions: "Sequence[Distribution]") -> Torch | None:
     """The torch of one site-packages folder, given its names; None when there is none.
 
     A folder torch/ without version.py and without a distribution is what an uninstall leaves behind.

@@ -4,8 +4,6 @@ Inputs are found one after another (inputs), read by processes on every core (po
 while what they have in common is counted (differences). A second pass over the file gives each node with its differences.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
@@ -49,7 +47,7 @@ class Cause(NamedTuple):
 class Fleet:
     """What was read. Close it, or use it in a `with` block: it holds a temporary file."""
 
-    def __init__(self, spool: Spool) -> None:
+    def __init__(self, spool: "Spool") -> None:
         self.spool = spool
         self.verdicts: Counter[str] = Counter()
         self.unreadable: list[Unreadable] = []
@@ -61,10 +59,10 @@ class Fleet:
         self.cut = False
         """Too many different values came to compare all of them."""
 
-    def __enter__(self) -> Fleet:
+    def __enter__(self) -> "Fleet":
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: "TracebackType | None") -> None:
         self.spool.close()
 
     @property
@@ -72,7 +70,7 @@ class Fleet:
         """Nodes that were read."""
         return self.verdicts.total()
 
-    def nodes(self) -> Iterator[tuple[NodeRecord, tuple[Difference, ...]]]:
+    def nodes(self) -> "Iterator[tuple[NodeRecord, tuple[Difference, ...]]]":
         """Every node in the order of the inputs, with its differences. Reads the file again each time."""
         for record in self.spool.records():
             yield record, tuple(self.reference.differences(record))
@@ -100,7 +98,7 @@ def merge(
     return fleet
 
 
-def _take_in(fleet: Fleet, answers: Iterable[NodeRecord | Unreadable], golden: str | None) -> None:
+def _take_in(fleet: Fleet, answers: "Iterable[NodeRecord | Unreadable]", golden: str | None) -> None:
     from rocmdoctor.fleet.differences import Reference, Tally
     from rocmdoctor.fleet.reading import Unreadable
 

@@ -1,7 +1,5 @@
 """What a node has that the others have not: its fields and package versions beside those of most nodes, or of the golden one."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -80,7 +78,7 @@ class Tally:
         for name, version in packages:
             self._count((system, f"package {name}"), version, nodes)
 
-    def majority(self) -> Reference:
+    def majority(self) -> "Reference":
         """The most frequent value of each field; of equally frequent ones the last in the order of text."""
         for (system, packages), nodes in self._sets.items():
             self._count_packages(system, packages, nodes)
@@ -112,7 +110,7 @@ class Reference:
                 self._packages.setdefault(system, {})[what.removeprefix("package ")] = value.value
 
     @classmethod
-    def of_golden(cls, record: NodeRecord) -> Reference:
+    def of_golden(cls, record: NodeRecord) -> "Reference":
         """One node is the measure, whatever its distribution."""
         expected = {("", what): Expected(what, "", value, 1, 1) for (_, what), value in _fields(record)}
         reference = cls(expected, record.name)

@@ -1,7 +1,5 @@
 """What is to be merged: files, folders and streams, found one after another so that their number costs no memory."""
 
-from __future__ import annotations
-
 import os
 import stat
 import sys

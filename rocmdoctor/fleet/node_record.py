@@ -1,7 +1,5 @@
 """What the fleet keeps of one node, made from its snapshot or its report. All of it is the host's word: bounded, not escaped."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -68,7 +66,7 @@ BY_SYSTEM = ("kernel", "firmware")
 """Fields that every distribution numbers in its own way: the majority is that of the nodes with the same one."""
 
 
-def from_snapshot(name: str, source: str, host: Host, matrix: Matrix, checks: Any, *, details: bool) -> NodeRecord:
+def from_snapshot(name: str, source: str, host: "Host", matrix: "Matrix", checks: Any, *, details: bool) -> NodeRecord:
     """Judge a recorded host. `checks`: of the engine, with plug-ins. `details`: with stack and drawing."""
     from rocmdoctor import engine
     from rocmdoctor.examination import describe
@@ -89,7 +87,7 @@ def from_snapshot(name: str, source: str, host: Host, matrix: Matrix, checks: An
     return _with_details(record, facts, matrix, results) if details else record
 
 
-def _with_details(record: NodeRecord, facts: Facts, matrix: Matrix, results: Any) -> NodeRecord:
+def _with_details(record: NodeRecord, facts: "Facts", matrix: "Matrix", results: Any) -> NodeRecord:
     from rocmdoctor import topology
     from rocmdoctor.stack.rows import Rows
     from rocmdoctor.stack.verdicts import with_checks
@@ -103,7 +101,7 @@ def _with_details(record: NodeRecord, facts: Facts, matrix: Matrix, results: Any
 
 
 @lru_cache(maxsize=64)  # like nodes are joined alike
-def _drawing(joined: Topology) -> str:
+def _drawing(joined: "Topology") -> str:
     from rocmdoctor.topology.drawing import draw
 
     return json.dumps(draw(joined))
@@ -205,7 +203,7 @@ def _torch(host: Mapping[str, Any]) -> str | None:
     return version if build in ("rocm", "") or f"+{build[:2]}" in version else f"{version} ({build})"
 
 
-def _firmware(facts: Facts) -> str | None:
+def _firmware(facts: "Facts") -> str | None:
     """The packages that bring it; None when packages or folders are unknown."""
     firmware = known(lambda: facts.firmware, None)
     if firmware is None or known(lambda: facts.packages.kind, None) is None:
@@ -215,7 +213,7 @@ def _firmware(facts: Facts) -> str | None:
     return _text(", ".join(parts)) or NONE
 
 
-def _compared(db: PackageDb) -> Packages:
+def _compared(db: "PackageDb") -> Packages:
     from rocmdoctor.facts.release_stamps import is_driver
 
     chosen = {p.name: p for p in (*db.rocm, *db.distro_rocm)}

@@ -3,8 +3,6 @@
 A worker that dies, or that one input holds up beyond its time, costs that input alone: it is started again for the rest.
 """
 
-from __future__ import annotations
-
 import contextlib
 import multiprocessing
 import os

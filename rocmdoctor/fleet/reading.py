@@ -1,7 +1,5 @@
 """From one input to one record. The same code runs in a worker process and, for a few inputs, in the program itself."""
 
-from __future__ import annotations
-
 import json
 import os
 from functools import lru_cache
@@ -91,7 +89,7 @@ REMEMBERED = (
 they take a sixth of the time."""
 
 
-def _remember(matrix: Matrix) -> None:
+def _remember(matrix: "Matrix") -> None:
     """Let `matrix` keep its answers, in bounds: what nodes ask may come from strangers."""
     for name in REMEMBERED:
         setattr(matrix, name, lru_cache(maxsize=1024)(getattr(matrix, name)))

@@ -8,8 +8,6 @@ Every answer has three states. A value is returned; *absent* is `None` (or an em
 result, so that an unknown fact can never fail a host.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Literal, NamedTuple, Protocol

@@ -1,7 +1,5 @@
 """What the kernel's permission check says for a user, from mode, owner and POSIX ACL (inode_permission(9), acl(5))."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,7 +17,7 @@ class AclEntry(NamedTuple):
     id: int | None = None
 
 
-def allows(user: User, mode: int, uid: int, gid: int, wanted: int, acl: Sequence[AclEntry] = ()) -> bool:
+def allows(user: "User", mode: int, uid: int, gid: int, wanted: int, acl: Sequence[AclEntry] = ()) -> bool:
     """Whether `user` in this session gets all bits of `wanted` (4 read, 2 write, 1 execute). Root gets everything."""
     if user.uid == 0:
         return True

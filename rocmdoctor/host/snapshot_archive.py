@@ -4,8 +4,6 @@ The reader knows just the tar that a snapshot needs: regular files and folders, 
 because a general reader takes the sizes that a stranger wrote at their word, for a pax header of 10 GB as well.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 import zlib

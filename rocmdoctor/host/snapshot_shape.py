@@ -1,7 +1,5 @@
 """The JSON of a snapshot, every field type-checked: strangers wrote it. Any deviation is one HostError."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Writes a snapshot: a folder or a .tar.gz, complete or not at all."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -41,7 +39,7 @@ def _json(value: Any) -> bytes:
     return (json.dumps(value, indent=1) + "\n").encode("ascii")
 
 
-def document(recorder: Recorder, redact: bool) -> Document:
+def document(recorder: "Recorder", redact: bool) -> Document:
     """What the recorder kept, as a snapshot."""
     from datetime import datetime, timezone
 
@@ -112,13 +110,13 @@ def document(recorder: Recorder, redact: bool) -> Document:
     return Document(meta, files, nodes, commands)
 
 
-def _captured(recorder: Recorder) -> list[str]:
+def _captured(recorder: "Recorder") -> list[str]:
     """The patterns asked, without those that another one covers."""
     wild = Patterns([p for p in recorder.captured if is_wild(p) and not p.startswith(("cmd:", "statvfs:"))], below=False)
     return [p for p in recorder.captured if is_wild(p) or p.startswith(("cmd:", "statvfs:")) or not wild.path(p)]
 
 
-def _files(recorder: Recorder) -> dict[str, bytes]:
+def _files(recorder: "Recorder") -> dict[str, bytes]:
     files = dict(recorder.files)
     for path, node in recorder.nodes.items():
         if node.type == "file" and path not in files and is_binary_place(path):
@@ -126,7 +124,7 @@ def _files(recorder: Recorder) -> dict[str, bytes]:
     return files
 
 
-def _nodes(recorder: Recorder) -> dict[str, Node]:
+def _nodes(recorder: "Recorder") -> dict[str, Node]:
     """Entries for what is no plain regular file, or whose mode or owner matters."""
     full = {path.rpartition("/")[0] for path in [*recorder.nodes, *recorder.files]}
     nodes: dict[str, Node] = {}
@@ -144,7 +142,7 @@ def _nodes(recorder: Recorder) -> dict[str, Node]:
     return nodes
 
 
-def _node(recorder: Recorder, path: str, node: Node, redacted: Any) -> dict[str, Any]:
+def _node(recorder: "Recorder", path: str, node: Node, redacted: Any) -> dict[str, Any]:
     entry: dict[str, Any] = {"type": node.type}
     if node.type == "link":
         entry["target"] = redacted(node.target or "")
@@ -161,7 +159,7 @@ def _node(recorder: Recorder, path: str, node: Node, redacted: Any) -> dict[str,
     return entry
 
 
-def _redactor(recorder: Recorder) -> Redactor:
+def _redactor(recorder: "Recorder") -> "Redactor":
     """A redactor that knows the machine's names and its people."""
     from rocmdoctor.host.redaction import Redactor
 

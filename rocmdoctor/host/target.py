@@ -5,8 +5,6 @@ owner, rename, fsync of the folder), so that no reader and no crash ever sees ha
 write their output straight into a log file: when this process is killed, a package manager goes on to its end.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl

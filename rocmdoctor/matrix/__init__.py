@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["Answer", "Matrix", "MatrixError", "Problem", "Suggestion", "Verdict", "load_matrix"]
 
 DEFAULT = Path(__file__).parent.parent / "compat_matrix.yaml"
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
-_WANTED = re.compile(r"(?:rocm)?[- ]?v?(\d+(?:\.\d+){0,2})")
+_DATE = r"\d{4}-\d\d-\d\d"
+_WANTED = r"(?:rocm)?[- ]?v?(\d+(?:\.\d+){0,2})"
 
 
 def load_matrix(path: str | Path | None = None) -> Matrix:
@@ -53,7 +53,7 @@ class Matrix(HardwareQuestions, WheelQuestions, InstallQuestions):
         self._doc = document
         self.path = path
         self.date = document.quoted("date")
-        if not _DATE.fullmatch(self.date):
+        if not re.fullmatch(_DATE, self.date):
             raise document.fail("date", f"{self.date!r} is not a date like 2026-11-30")
         self._releases: dict[str, Release] = {}
 
@@ -101,7 +101,7 @@ class Matrix(HardwareQuestions, WheelQuestions, InstallQuestions):
         wanted = text.strip().lower()
         if wanted in ("latest", "newest"):
             return self.newest
-        found = _WANTED.fullmatch(wanted)
+        found = re.fullmatch(_WANTED, wanted)
         if not found:
             return None
         numbers = versions.components(found.group(1))

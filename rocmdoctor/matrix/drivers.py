@@ -13,7 +13,7 @@ from rocmdoctor import versions
 from rocmdoctor.matrix.document import Document
 
 _RELEASE = frozenset({"dir", "date", "modules", "bases", "note", "confidence"})
-_PACKAGE = re.compile(r"(?:\d+:)?(\d+\.\d+\.\d+)(?:\.(?:\d\d\.\d\d\.)?(\d{5,8}))?(?:[-.](\d{7}))?(?:\D.*)?$")
+_PACKAGE = r"(?:\d+:)?(\d+\.\d+\.\d+)(?:\.(?:\d\d\.\d\d\.)?(\d{5,8}))?(?:[-.](\d{7}))?(?:\D.*)?$"
 
 
 class DriverRelease(NamedTuple):
@@ -100,7 +100,7 @@ def release_of_module(releases: tuple[DriverRelease, ...], module: str) -> str |
 
     "6.14.14-2222715.24.04" is "30.10.2", "1:6.10.5.60303-2119913.22.04" is "6.3.3", "6.16.13" is "30.30".
     """
-    found = _PACKAGE.fullmatch(module.strip())
+    found = re.fullmatch(_PACKAGE, module.strip())
     if not found:
         return None
     base, digits, build = found.groups()

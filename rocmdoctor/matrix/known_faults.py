@@ -1,7 +1,5 @@
 """Known faults: combinations that public reports or AMD's notes call broken, where no support row says so."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -36,16 +34,16 @@ class ApuPair(NamedTuple):
 class KnownFaults:
     """Typed answers from the section known_faults; each entry is parsed when it is asked for."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: "Document") -> None:
         self._doc = document
 
-    def _entry(self, name: str, required: frozenset[str]) -> dict[str, Node]:
+    def _entry(self, name: str, required: frozenset[str]) -> "dict[str, Node]":
         node = self._doc.entry("known_faults", name)
         if node is None:
             raise self._doc.fail("known_faults", f"entry {name} is missing")
         return node.fields(required | {"source"}, _NOTES)
 
-    def _rows(self, name: str, required: frozenset[str]) -> Iterator[dict[str, Node]]:
+    def _rows(self, name: str, required: frozenset[str]) -> "Iterator[dict[str, Node]]":
         for row in self._entry(name, frozenset({"rows"}))["rows"].sequence():
             yield row.fields(required, _NOTES)
 
@@ -160,7 +158,7 @@ class KnownFaults:
                 raise self._doc.fail(f"known_faults/{name}", "unknown entry")
 
 
-def _read_sources(node: Node | None) -> None:
+def _read_sources(node: "Node | None") -> None:
     """Every `source` of an entry and of its rows resolves."""
     for name, value in node.items() if node else ():
         if name == "source":

@@ -1,7 +1,5 @@
 """Combinations of ROCm, system, kernel, GPU, PyTorch, Python and driver: every pair, and what would make them fit."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,13 +12,13 @@ if TYPE_CHECKING:
 
 ELEMENTS = ("rocm", "os", "kernel", "gfx", "torch", "python", "driver")
 _FORMS = {
-    "rocm": re.compile(r"latest|(?:rocm)?[- ]?v?\d+(\.\d+){0,2}", re.I),
-    "os": re.compile(r"[a-z][a-z0-9._-]*[: ]\S+"),
-    "kernel": re.compile(r"\d+\.\d+\S*"),
-    "gfx": re.compile(r"gfx\d+[0-9a-f]{2}"),
-    "torch": re.compile(r"\d+\.\d+(\.\d+)?(\+\S+)?"),
-    "python": re.compile(r"3\.\d+(\.\d+)?"),
-    "driver": re.compile(r"\d+(\.\d+){1,2}"),
+    "rocm": r"(?i:latest|(?:rocm)?[- ]?v?\d+(\.\d+){0,2})",
+    "os": r"[a-z][a-z0-9._-]*[: ]\S+",
+    "kernel": r"\d+\.\d+\S*",
+    "gfx": r"gfx\d+[0-9a-f]{2}",
+    "torch": r"\d+\.\d+(\.\d+)?(\+\S+)?",
+    "python": r"3\.\d+(\.\d+)?",
+    "driver": r"\d+(\.\d+){1,2}",
 }
 _HINTS = {"os": "id:version, as ubuntu:22.04", "gfx": "a target, as gfx90a", "python": "a version, as 3.12"}
 _GLIBC_OF_MANYLINUX = "2.28"
@@ -38,12 +36,12 @@ class Combination(NamedTuple):
     driver: str | None = None
 
     @classmethod
-    def of(cls, **what: str | None) -> Combination:
+    def of(cls, **what: str | None) -> "Combination":
         """Checked input. Raises ValueError with a sentence for an unknown element or an unreadable value."""
         for name, value in what.items():
             if name not in ELEMENTS:
                 raise ValueError(f"unknown element {name!r}; known: {', '.join(ELEMENTS)}")
-            if value is not None and not _FORMS[name].fullmatch(value.strip()):
+            if value is not None and not re.fullmatch(_FORMS[name], value.strip()):
                 raise ValueError(f"{value!r} is not {_HINTS.get(name, f'a {name} version')}")
         return cls(**{name: value.strip() if value else None for name, value in what.items()})
 
@@ -55,12 +53,12 @@ class Combination(NamedTuple):
         return os_id, version.strip()
 
 
-def answers(matrix: Matrix, what: Combination) -> list[Answer]:
+def answers(matrix: "Matrix", what: Combination) -> list[Answer]:
     """One answer per pair that is given, in the order rocm, system, GPU, driver, PyTorch."""
     return list(_answers(matrix, what))
 
 
-def _answers(matrix: Matrix, what: Combination) -> Iterator[Answer]:
+def _answers(matrix: "Matrix", what: Combination) -> Iterator[Answer]:
     rocm = (matrix.resolve(what.rocm) or what.rocm) if what.rocm else None
     system = what.system
     if rocm and system:
@@ -79,7 +77,7 @@ def _answers(matrix: Matrix, what: Combination) -> Iterator[Answer]:
         yield from _torch(matrix, what, rocm, system)
 
 
-def _rocm_python(matrix: Matrix, rocm: str, python: str) -> Answer:
+def _rocm_python(matrix: "Matrix", rocm: str, python: str) -> Answer:
     question = f"Python {python} with ROCm {rocm}"
     release = matrix.release(rocm)
     if release is None or release.python is None:
@@ -94,7 +92,7 @@ def _rocm_python(matrix: Matrix, rocm: str, python: str) -> Answer:
     return Answer(verdict, question, f"AMD names Python {words} for ROCm {rocm}, not {python}", listed.source, listed.basis)
 
 
-def _torch(matrix: Matrix, what: Combination, rocm: str | None, system: tuple[str, str] | None) -> Iterator[Answer]:
+def _torch(matrix: "Matrix", what: Combination, rocm: str | None, system: tuple[str, str] | None) -> Iterator[Answer]:
     assert what.torch is not None
     public = what.torch.partition("+")[0]
     release = matrix.torch_release(public)
@@ -149,7 +147,7 @@ def _torch(matrix: Matrix, what: Combination, rocm: str | None, system: tuple[st
         yield from _torch_glibc(matrix, public, system)
 
 
-def _torch_driver(matrix: Matrix, what: Combination, torch: str, indexes: tuple[str, ...]) -> Answer:
+def _torch_driver(matrix: "Matrix", what: Combination, torch: str, indexes: tuple[str, ...]) -> Answer:
     """Some wheel of this torch must be carried by the driver."""
     target = matrix.gfx(what.gfx) if what.gfx else None
     family = target.families[0] if target else None
@@ -158,7 +156,7 @@ def _torch_driver(matrix: Matrix, what: Combination, torch: str, indexes: tuple[
     return best._replace(question=f"PyTorch {torch} on amdgpu {what.driver}")
 
 
-def _torch_glibc(matrix: Matrix, torch: str, system: tuple[str, str]) -> Iterator[Answer]:
+def _torch_glibc(matrix: "Matrix", torch: str, system: tuple[str, str]) -> Iterator[Answer]:
     rules = matrix.wheel_rules
     glibc = matrix.glibc(*system)
     if glibc is None or versions.key(torch) < versions.key(rules.manylinux_2_28_from):
@@ -170,7 +168,7 @@ def _torch_glibc(matrix: Matrix, torch: str, system: tuple[str, str]) -> Iterato
     )
 
 
-def suggestions(matrix: Matrix, what: Combination, per_element: int = 2) -> list[Suggestion]:
+def suggestions(matrix: "Matrix", what: Combination, per_element: int = 2) -> list[Suggestion]:
     """Changes of one element after which every pair fits, the nearest first. What was unknown before may stay unknown.
 
     The GPU is never changed. Empty when nothing is unsupported, or when no single change helps.
@@ -197,7 +195,7 @@ def suggestions(matrix: Matrix, what: Combination, per_element: int = 2) -> list
     return [suggestion for *_, suggestion in sorted(found, key=lambda row: row[:3])]
 
 
-def _alternatives(matrix: Matrix, what: Combination, element: str) -> list[str]:
+def _alternatives(matrix: "Matrix", what: Combination, element: str) -> list[str]:
     """Other values of an element, nearest first (the newer of two that are equally near)."""
     current = str(getattr(what, element))
     if element == "rocm":
@@ -221,7 +219,7 @@ def _alternatives(matrix: Matrix, what: Combination, element: str) -> list[str]:
     return _nearest(sorted({k for r in rows for k in r.kernels or ()}, key=versions.key), current)
 
 
-def _release_tags(matrix: Matrix, version: str) -> tuple[str, ...]:
+def _release_tags(matrix: "Matrix", version: str) -> tuple[str, ...]:
     release = matrix.torch_release(version)
     return tuple(tag for tag in release.cpython if tag[2:].isdigit()) if release else ()
 

@@ -3,8 +3,6 @@
 It stops at the first failure. A step is done when the machine shows it, whatever its program has said.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 

@@ -9,8 +9,6 @@ Of a deb, `sha256` is the file's, as the signed index has it; of an rpm it is th
 payload's digest.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """apt, dnf, zypper and tdnf as small back ends: argv for each question, and what their answers say. Nothing is run here."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple

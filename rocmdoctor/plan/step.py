@@ -4,8 +4,6 @@ Every step is idempotent: applying one again that was cut off in the middle ends
 it says what it is going to change (`prepare`); that goes into the journal, and is all that undoing it needs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
@@ -144,7 +142,7 @@ def judged(steps: tuple[Step, ...], host: Host) -> dict[str, bool | None]:
     return found
 
 
-def installed(host: Host) -> PackageDb:
+def installed(host: Host) -> "PackageDb":
     """The package database as it is now. Raises UnknownFact."""
     from rocmdoctor.facts import packages
 

@@ -1,7 +1,5 @@
 """Whether a run holds: its steps, and the reboot that it asked for (told by the id of the boot)."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from rocmdoctor.host import UnknownFact

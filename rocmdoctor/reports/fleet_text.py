@@ -1,7 +1,5 @@
 """The fleet as text: nodes by verdict, root causes with their nodes, differences, and what could not be read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ Source: the KFD topology (Linux drivers/gpu/drm/amd/amdkfd/kfd_crat.h: CRAT_IOLI
 p2p_links of each node). Where the driver has no KFD, the PCI bus still tells boards and their NUMA nodes, but no links.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -104,7 +102,7 @@ class Topology(NamedTuple):
         return "node" if one == other else "cross"
 
 
-def gather(facts: Facts) -> Topology:
+def gather(facts: "Facts") -> Topology:
     """The joins of the host's GPUs. What cannot be told is left out, with a note; nothing is raised for what a host contains."""
     try:
         gpus = facts.gpus
@@ -124,7 +122,7 @@ def gather(facts: Facts) -> Topology:
     return Topology("kfd", sockets, boards, tuple(_links(gpus)), note)
 
 
-def _board(gpu: Gpu, places: dict[int, int], nodes: dict[int, KfdNode]) -> Board:
+def _board(gpu: "Gpu", places: dict[int, int], nodes: "dict[int, KfdNode]") -> Board:
     to_cpu = _nearest(gpu.kfd, places, nodes)
     socket = places[to_cpu.to] if to_cpu else None
     numa = gpu.pci.numa_node if gpu.pci else None
@@ -147,7 +145,7 @@ def _board(gpu: Gpu, places: dict[int, int], nodes: dict[int, KfdNode]) -> Board
     )
 
 
-def _nearest(own: Iterable[KfdNode], places: dict[int, int], nodes: dict[int, KfdNode]) -> KfdLink | None:
+def _nearest(own: "Iterable[KfdNode]", places: dict[int, int], nodes: "dict[int, KfdNode]") -> "KfdLink | None":
     """The link of least weight to a CPU: farther CPUs are listed too (p2p_links, weight 52). Old kernels tell it on the CPU's
     side alone."""
     own = tuple(own)
@@ -158,7 +156,7 @@ def _nearest(own: Iterable[KfdNode], places: dict[int, int], nodes: dict[int, Kf
     return min(links, key=lambda link: link.weight, default=None)
 
 
-def _links(gpus: Iterable[Gpu]) -> Iterator[Link]:
+def _links(gpus: "Iterable[Gpu]") -> Iterator[Link]:
     """One link for each pair of boards: xGMI before PCIe, least weight first. Partitions of a board are one end."""
     board_of = {node.id: index for index, gpu in enumerate(gpus) for node in gpu.kfd}
     best: dict[tuple[int, int], Link] = {}
@@ -180,7 +178,7 @@ def _rank(link: Link) -> tuple[bool, int, int]:
     return (link.kind != XGMI, link.weight, -link.bandwidth)
 
 
-def _by_pci(gpus: Iterable[Gpu], note: str) -> Topology:
+def _by_pci(gpus: "Iterable[Gpu]", note: str) -> Topology:
     gpus = tuple(gpus)
     numbers = sorted({g.pci.numa_node for g in gpus if g.pci and g.pci.numa_node is not None})[:MAX_SOCKETS]
     places = {number: index for index, number in enumerate(numbers)}
@@ -202,7 +200,7 @@ def _by_pci(gpus: Iterable[Gpu], note: str) -> Topology:
     return Topology("pci" if gpus else "none", tuple(Socket(n, 0) for n in numbers), boards, (), note)
 
 
-def _pcie(device: PciDevice | None) -> str | None:
+def _pcie(device: "PciDevice | None") -> str | None:
     """ "PCIe 32 GT/s x16"; with what it could be where the link is narrower or slower."""
     if device is None or not device.link.speed or not device.link.width:
         return None

@@ -4,8 +4,6 @@ between boards as arcs on the right. One layout serves the SVG file and the page
 A column reads at the width of a telephone, and arcs show at a glance which boards are joined with all others and which are not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
