@@ -60,7 +60,7 @@ def layers(monkeypatch: pytest.MonkeyPatch) -> Layers:
 
     monkeypatch.setattr("rocmdoctor.examination.examine", examine)
     monkeypatch.setattr("rocmdoctor.matrix.load_matrix", load)
-    monkeypatch.setattr(cli, "_host", host)
+    monkeypatch.setattr("rocmdoctor.commands.check.asked_host", host)
     monkeypatch.delenv("ROCMDOCTOR_DEBUG", raising=False)
     return state
 
@@ -201,11 +201,11 @@ def test_interrupted(layers: Layers, run: Callable[..., Outcome]) -> None:
 
 STUBBED = """
 import sys, time
-import rocmdoctor.cli as cli, rocmdoctor.examination as e, rocmdoctor.matrix as m
+import rocmdoctor.commands.check as c, rocmdoctor.examination as e, rocmdoctor.matrix as m
 from tests.reports.sample_reports import BROKEN
 from types import SimpleNamespace
 m.load_matrix = lambda path=None: None
-cli._host = lambda *a: SimpleNamespace(user=SimpleNamespace(uid=1000))
+c.asked_host = lambda *a: SimpleNamespace(user=SimpleNamespace(uid=1000))
 def examine(*a, **k):
     if "--user" in sys.argv:
         print("ready", file=sys.stderr, flush=True)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from rocmdoctor import cli, engine
+from rocmdoctor.commands.asked import FAILED, OK, USAGE
 from rocmdoctor.engine import Check
 from rocmdoctor.results import Finding, Status
 
@@ -80,21 +81,21 @@ def test_time_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_only_a_deep_check_without_deep_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["check", "--only", "torch_arch.computes"]) == cli.USAGE
+    assert cli.run(["check", "--only", "torch_arch.computes"]) == USAGE
     said = capsys.readouterr()
     assert said.out == "" and said.err.endswith("add --deep\n") and said.err.count("\n") == 1
 
 
 def test_the_catalogue_marks_them(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["list-checks"]) == cli.OK
+    assert cli.run(["list-checks"]) == OK
     lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
     assert lines["torch_arch.computes"].endswith("(only with --deep)")
     assert "--deep" not in lines["torch_arch.gpu"]
-    assert cli.run(["explain", "torch_arch.computes"]) == cli.OK
+    assert cli.run(["explain", "torch_arch.computes"]) == OK
     assert "rocmdoctor check -v --deep --only torch_arch.computes" in capsys.readouterr().out
 
 
 def test_this_machine(capsys: pytest.CaptureFixture[str]) -> None:
     """Whatever this machine is, deep checks end in a report and break nothing."""
     code = cli.run(["check", "--deep", "--only", "torch_build,torch_arch,rocm_install.compiles", "--format", "json"])
-    assert code in (cli.OK, cli.FAILED) and '"rocm_install.compiles"' in capsys.readouterr().out
+    assert code in (OK, FAILED) and '"rocm_install.compiles"' in capsys.readouterr().out

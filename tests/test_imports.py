@@ -36,29 +36,23 @@ MAY_IMPORT: dict[str, set[str]] = {
     "fleet": {"host", "facts", "matrix", "engine", "examination", "stack", "topology"},
     "reports": {"host", "engine", "facts", "stack", "diagnosis", "topology", "fleet", "plan"},  # of the host the redaction
     "plan": {"host", "facts", "matrix"},
-    "plan.commands": {"host", "facts", "matrix", "engine", "examination", "plan", "reports", "terminal"},
-    "matrix.commands": {"matrix", "reports", "terminal"},
-    "fleet.commands": {"fleet", "reports", "terminal"},
     "terminal": {"reports"},
-    "cli": {
-        "diagnosis",
+    "commands": {
         "terminal",
         "host",
         "facts",
         "matrix",
-        "matrix.commands",
         "engine",
-        "checks",
         "examination",
         "baseline",
         "stack",
+        "diagnosis",
         "reports",
         "plan",
-        "plan.commands",
         "topology",
         "fleet",
-        "fleet.commands",
     },
+    "cli": {"commands", "terminal", "reports"},
     "__main__": {"cli"},
 }
 """Layer -> the layers it may import. The engine and the checks know each other: the registry is the engine's."""
@@ -78,10 +72,7 @@ def layer(module: str) -> str:
     parts = module.split(".")[1:]
     if not parts:
         return "rocmdoctor"
-    if parts[:2] == ["plan", "progress"]:  # what the commands say while they work
-        return "plan.commands"
-    whole = ".".join(parts[:2])
-    return whole if parts[1:2] == ["commands"] and whole in MAY_IMPORT else parts[0]
+    return parts[0]
 
 
 def dotted(path: Path) -> str:
@@ -166,7 +157,7 @@ def test_what_a_check_loads(form: str) -> None:
         "importlib.metadata",
         "email",
         "tarfile",
-        "rocmdoctor.matrix.commands",
+        "rocmdoctor.commands.matrix",
         "rocmdoctor.plan",
     }
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from rocmdoctor import cli
+from rocmdoctor.commands.snapshot import place_of_snapshot
 from rocmdoctor.host import HostError
 from rocmdoctor.host.recorded import open_snapshot
 from tests.hostbuilder import HostBuilder
@@ -73,7 +74,7 @@ def test_a_name_that_is_no_snapshots(
 @pytest.mark.parametrize("name", ["node7.tar.gz", "node7.tgz", "node7", "node7.example", "a/node7"])
 def test_a_name_that_is_one(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    assert cli._place_of_snapshot(name) == str(tmp_path / name)
+    assert place_of_snapshot(name) == str(tmp_path / name)
 
 
 def test_a_folder_that_is_gone(recording: str, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from rocmdoctor import cli
 from rocmdoctor.baseline import from_yaml
+from rocmdoctor.commands.check import CheckFormat
 from tests.hostbuilder import HostBuilder
 
 PAGE = Path(__file__).parents[1] / "docs/outputs.md"
@@ -111,7 +112,7 @@ def test_the_page_of_the_outputs_names_them_all() -> None:
         "nagios",
         "npd",
     ]
-    assert set(get_args(cli.CheckFormat)) <= set(re.findall(r"`(\w+)`", page))
+    assert set(get_args(CheckFormat)) <= set(re.findall(r"`(\w+)`", page))
     (example,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     assert [e.id for e in from_yaml(example).entries] == [FAULT]
     for config in re.findall(r"```json\n(.*?)```", page, re.DOTALL):

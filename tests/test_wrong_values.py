@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from rocmdoctor import cli
+from rocmdoctor.commands.asked import asked_python
 from tests.hostbuilder import HostBuilder
 
 Run = Callable[..., tuple[int, str, str]]
@@ -106,10 +107,10 @@ def test_a_relative_interpreter_of_this_machine(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     (tmp_path / "venv").mkdir()
     for given in ("venv", "./venv", "venv/"):
-        assert cli._python(given, None, None) == str(tmp_path / "venv")
-    assert cli._python("~/venv", None, None) == str(tmp_path / "home/venv")
-    assert cli._python("python3", None, None) == "python3"
-    assert cli._python("venv", "node.tar.gz", None) == "venv" and cli._python(None, None, None) is None
+        assert asked_python(given, None, None) == str(tmp_path / "venv")
+    assert asked_python("~/venv", None, None) == str(tmp_path / "home/venv")
+    assert asked_python("python3", None, None) == "python3"
+    assert asked_python("venv", "node.tar.gz", None) == "venv" and asked_python(None, None, None) is None
 
 
 def test_a_root_without_a_system(tmp_path: Path, run: Run) -> None:

@@ -56,11 +56,12 @@ def test_install_has_every_option_of_the_command(control_node: ControlNode) -> N
     """Those of `install` but for what is no state: how it prints, whether it asks, and recorded hosts."""
     import inspect
 
-    from rocmdoctor.plan.commands import COMMANDS
+    from rocmdoctor.commands.install import install
+    from rocmdoctor.commands.uninstall import uninstall
 
     page = json.loads(control_node.run("ansible-doc", "-t", "module", "-j", "rocmdoctor.rocm.rocm_install").stdout)
     options = set(page["rocmdoctor.rocm.rocm_install"]["doc"]["options"])
-    given = {name for command in ("install", "uninstall") for name in inspect.signature(COMMANDS[command]).parameters}
+    given = {name for command in (install, uninstall) for name in inspect.signature(command).parameters}
     others = {"yes", "dry_run", "snapshot", "format", "verbose", "no_color", "user"}
     assert given - others <= options and "users" in options
 

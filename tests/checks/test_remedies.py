@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from rocmdoctor.checks import fitting, remedies
+from rocmdoctor.commands.matrix import app
 from rocmdoctor.examination import examine
 from rocmdoctor.facts import Facts
 from rocmdoctor.host import Host
 from rocmdoctor.host.recorded import open_snapshot
-from rocmdoctor.matrix.commands import app
 from rocmdoctor.results import Fix, Report, Result, Status
 from tests.checks.judged import MATRIX
 from tests.hostbuilder import FAULTS, HostBuilder

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from rocmdoctor.commands.matrix import app
 from rocmdoctor.matrix import Matrix, Verdict
-from rocmdoctor.matrix.commands import app
 from tests.matrix.small_matrix import SMALL
 
 GOOD = {"rocm": "6.2", "os": "ubuntu:22.04", "kernel": "6.8", "gfx": "gfx90a", "torch": "2.5.1", "python": "3.10"}

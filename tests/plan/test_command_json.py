@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from rocmdoctor.commands import changing
 from rocmdoctor.host.target import Machine
 from rocmdoctor.matrix import Matrix
-from rocmdoctor.plan import commands, refusals
+from rocmdoctor.plan import refusals
 from rocmdoctor.plan.files import WriteFile
 from rocmdoctor.plan.packages import InstallPackages
 from rocmdoctor.plan.reboot import RebootNotice
@@ -24,13 +25,13 @@ Carry = Callable[..., tuple[int, dict[str, Any], str]]
 def carry(tmp_path: Path, matrix: Matrix, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Carry:
     """Exit status, JSON and standard error of a plan that is carried out in a temporary root, as root."""
     machine = Machine(str(tmp_path))
-    monkeypatch.setattr(commands, "Machine", lambda: machine)
+    monkeypatch.setattr(changing, "this_machine", lambda: machine)
     monkeypatch.setattr("os.geteuid", lambda: 0)
 
     def run(*steps: Step, dry_run: bool = False) -> tuple[int, dict[str, Any], str]:
         host = machine.look()
         plan = Plan("install", "Install", steps, done=judged(steps, host))
-        code = commands._carry_out(plan, host, matrix, yes=True, dry_run=dry_run, format="json", no_color=True, verbose=False)
+        code = changing.carry_out(plan, host, matrix, yes=True, dry_run=dry_run, format="json", no_color=True, verbose=False)
         said = capsys.readouterr()
         return code, json.loads(said.out), said.err
 

@@ -11,8 +11,8 @@ import jsonschema
 import pytest
 
 from rocmdoctor.cli import run
+from rocmdoctor.commands import changing
 from rocmdoctor.plan import apply as applying
-from rocmdoctor.plan import commands
 from rocmdoctor.plan.files import WriteFile
 from rocmdoctor.plan.step import Plan
 from tests.hostbuilder import HostBuilder
@@ -36,8 +36,8 @@ def snapshot(tmp_path: Path) -> Callable[[HostBuilder], str]:
 def machine(monkeypatch: pytest.MonkeyPatch) -> FakeMachine:
     """The machine that the commands change, as root."""
     made = bare_ubuntu()
-    monkeypatch.setattr(commands, "Machine", lambda: made)
-    monkeypatch.setattr(commands, "_host", lambda snapshot, user=None: made.look())
+    monkeypatch.setattr(changing, "this_machine", lambda: made)
+    monkeypatch.setattr(changing, "host_of", lambda snapshot, user=None: made.look())
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     return made
 
