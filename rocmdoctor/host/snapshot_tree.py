@@ -155,8 +155,8 @@ class Tree:
         self._source = source
         self._nodes = nodes
         self._listed: dict[str, Mapping[str, Kind]] = {}
-        self._folders: dict[str, str] = {}
-        """Folders by the path that was asked for: their canonical paths."""
+        self._folders: dict[str, tuple[str, bool]] = {}
+        """By the path that was asked for: the canonical path, and whether it is a folder."""
         self._over: dict[str, dict[str, Kind]] = {}
         for path, (kind, _) in nodes.items():
             parent, _, name = path.rpartition("/")
@@ -200,13 +200,15 @@ class Tree:
             raise UnknownFact(f"not an absolute path: {path[:80]!r}")
         parent, _, name = path.rpartition("/")
         if name and name not in (".", ".."):
-            folder = self._folders.get(parent)
-            if folder is None:  # neighbours are asked for one after another: the way to their folder is walked once
+            known = self._folders.get(parent)
+            if known is None:  # neighbours are asked for one after another: the way to their folder is walked once
                 folder, kind = self._walk(parent, True) if parent else ("", "dir")
-                if kind != "dir":
-                    return f"{folder}/{name}", None
-                self._folders[parent] = folder
-            found = self.listing(folder).get(name)
+                known = self._folders[parent] = folder, kind == "dir"
+            folder, is_folder = known
+            if not is_folder:
+                return f"{folder}/{name}", None
+            names = self._listed.get(folder)
+            found = (self.listing(folder) if names is None else names).get(name)
             if found != "link" or not follow:
                 return f"{folder}/{name}", found
         return self._walk(path, follow)
