@@ -94,7 +94,7 @@ def _resume(format: str, no_color: bool) -> int:
     if format == "json":
         from rocmdoctor.reports import plan_runs
 
-        emit(plan_runs.taken_back(outcome, "json"))
+        emit(plan_runs.ended(outcome))
     else:
         emit(plan_text.outcome(outcome))
     return changing.status_of(outcome)

@@ -3,14 +3,14 @@
 It stops at the first failure. A step is done when the machine shows it, whatever its program has said.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from rocmdoctor import __version__
 from rocmdoctor.host import UnknownFact
 from rocmdoctor.host.target import ChangeFailed, Target
 from rocmdoctor.plan import journal, kept, reboot
-from rocmdoctor.plan.journal import Entry, Journal
+from rocmdoctor.plan.journal import Entry, Journal, NotWritten
 from rocmdoctor.plan.step import Plan, Run, Step, judged
 
 
@@ -29,7 +29,8 @@ class Watcher(Protocol):
 
 
 class Outcome(NamedTuple):
-    """`status`: done | unchanged | failed | interrupted. `changed`: ids of the steps that changed something."""
+    """`status`: done | unchanged | failed | interrupted. `changed`: ids of the steps that changed something. `message`: why it
+    failed; of `unchanged`, what there was to be found instead."""
 
     status: str
     run_id: str | None
@@ -53,24 +54,31 @@ def apply(plan: Plan, target: Target, watcher: Watcher) -> Outcome:
         unfinished(target)
         run_id = journal.new_id(target, plan.command)
         book = Journal(target, run_id)
-        book.begin(run_id, plan, reboot.boot_id(host), __version__)
+        try:
+            book.begin(run_id, plan, reboot.boot_id(host), __version__)
+        except NotWritten as error:
+            raise ChangeFailed(f"{error}; nothing was changed") from None
         entry = Entry(run_id, plan.command, plan.title, target.now(), None, plan.versions, plan.steps)
         return _go(plan.steps, entry, book, target, watcher)
 
 
 def resume(run_id: str | None, target: Target, watcher: Watcher) -> Outcome:
-    """Go on with a run that was cut off or failed (the newest one without an id). Raises ChangeFailed when there is none."""
+    """Go on with a run that was cut off or failed (without an id: the newest one, see `_newest`). One that is complete is said to
+    be so, with the reboot that it may wait for. Raises ChangeFailed when there is no run at all."""
     prepare_state(target)
     with target.lock(journal.LOCK):
         entry = _wanted(run_id, target)
         if entry.undone or entry.undo_began:
             raise ChangeFailed(f"{entry.id} is being taken back; `rocmdoctor undo {entry.id}` finishes that")
         if entry.status == "done":
-            return Outcome("unchanged", entry.id, ())
+            return _complete(entry, target)
         undisturbed((step for step in entry.steps if step.id not in entry.after), target)
         book = Journal(target, entry.id)
         book.mend()
-        book.add("resume", tool=__version__)
+        try:
+            book.add("resume", tool=__version__)
+        except NotWritten as error:
+            raise ChangeFailed(f"{error}; nothing more was changed") from None
         return _go(entry.steps, entry, book, target, watcher)
 
 
@@ -80,10 +88,29 @@ def _wanted(run_id: str | None, target: Target) -> Entry:
         if entry is None:
             raise ChangeFailed(f"there is no run {run_id}")
         return entry
-    open_ = [entry for entry in journal.runs(target) if not entry.undone and entry.status != "done"]
-    if not open_:
-        raise ChangeFailed("there is no run to resume")
-    return open_[-1]
+    runs = journal.runs(target)
+    alive = [entry for entry in runs if not entry.undone]
+    if not alive:
+        raise ChangeFailed(f"there is no run to resume{f': {runs[-1].id} has been taken back' if runs else ''}")
+    return _newest(alive)
+
+
+def _newest(alive: list[Entry]) -> Entry:
+    """The newest run that is not complete, unless another installation was completed after it and has taken its place; else the
+    newest run of all. Fixes take nobody's place."""
+    for entry in reversed(alive):
+        if entry.status != "done" or entry.undo_began:
+            return entry
+        if entry.command != "fix":
+            break
+    return alive[-1]
+
+
+def _complete(entry: Entry, target: Target) -> Outcome:
+    count = len(entry.changed)
+    done = f"{entry.title}, {count} step{'' if count == 1 else 's'} done"
+    waits = reboot.since(entry.steps, entry.before, target.look()) == "needed"
+    return Outcome("unchanged", entry.id, (), message=f"the newest run {entry.id} is complete: {done}", reboot=waits)
 
 
 def unfinished(target: Target) -> None:
@@ -117,10 +144,13 @@ def undisturbed(steps: Iterable[Step], target: Target) -> None:
 
 def prepare_state(target: Target) -> None:
     """The folders of journal, kept files and logs. Raises ChangeFailed."""
-    kept.make_folders(target, kept.STATE)
-    for folder in (journal.FOLDER, f"{kept.STATE}/kept"):
-        kept.make_folders(target, folder, 0o700)
-    kept.make_folders(target, kept.LOGS)
+    try:
+        kept.make_folders(target, kept.STATE)
+        for folder in (journal.FOLDER, f"{kept.STATE}/kept"):
+            kept.make_folders(target, folder, 0o700)
+        kept.make_folders(target, kept.LOGS)
+    except ChangeFailed as error:
+        raise ChangeFailed(f"{error}; nothing was changed") from None
 
 
 def _is_done(step: Step, target: Target) -> bool:
@@ -157,15 +187,30 @@ def _go(steps: tuple[Step, ...], entry: Entry, book: Journal, target: Target, wa
             after = step.apply(run, before)
             _look_again(step, target)
         except (ChangeFailed, UnknownFact) as error:
-            return _stopped("failed", step, str(error), changed, book, watcher, entry.id, log)
+            return _stopped("failed", step, str(error), changed, entry, book, watcher)
         except KeyboardInterrupt:
-            return _stopped("interrupted", step, "interrupted", changed, book, watcher, entry.id, log)
-        book.add("result", step=step.id, status="done", after=after)
+            return _stopped("interrupted", step, "interrupted", changed, entry, book, watcher)
         changed.append(step.id)
         needs_reboot |= isinstance(step, reboot.RebootNotice)
+        try:
+            book.add("result", step=step.id, status="done", after=after)
+        except NotWritten as error:
+            watcher.ends(step, "failed")
+            message = f"{error}; the step itself is done, {way_on(changed, entry.steps)}"
+            return Outcome("failed", entry.id, tuple(changed), step.id, message, log, needs_reboot)
         watcher.ends(step, "done")
-    book.add("end", status="done")
+    try:
+        book.add("end", status="done")
+    except NotWritten as error:
+        return Outcome("failed", entry.id, tuple(changed), None, f"{error}; {way_on(changed, entry.steps)}", log, needs_reboot)
     return Outcome("done", entry.id, tuple(changed), log=log, reboot=needs_reboot)
+
+
+def way_on(changed: Sequence[str], steps: Sequence[Step]) -> str:
+    """What a run has done that could not write its journal, and what can be done about it."""
+    done = f"{len(changed)} of {len(steps)} steps are done ({', '.join(changed)})" if changed else "no step was done"
+    finish, back = "`rocmdoctor install --resume` finishes the run", "`rocmdoctor undo` takes it back"
+    return f"{done}; once the journal can be written, {finish}, {back}"
 
 
 def _look_again(step: Step, target: Target) -> None:
@@ -179,13 +224,13 @@ def _look_again(step: Step, target: Target) -> None:
         raise ChangeFailed(f"{said} reported success, but the step is still not done")
 
 
-def _stopped(
-    status: str, step: Step, message: str, changed: list[str], book: Journal, watcher: Watcher, run_id: str, log: str
-) -> Outcome:
+def _stopped(status: str, step: Step, message: str, changed: list[str], entry: Entry, book: Journal, watcher: Watcher) -> Outcome:
     watcher.ends(step, "failed")
     try:
         book.add("result", step=step.id, status="failed", message=message)
         book.add("end", status=status, step=step.id, message=message)
-    except ChangeFailed as error:  # the disk is full: the run then counts as cut off, which is true
-        message = f"{message}; the journal could not be written either: {error}"
-    return Outcome(status, run_id, tuple(changed), step.id, message, log)
+    except NotWritten as error:  # the disk is full: the run then counts as cut off, which is true
+        same = str(error) == message
+        message = message if same else f"{message}; the journal could not be written either: {error}"
+        message = f"{message}; {way_on(changed, entry.steps)}"
+    return Outcome(status, entry.id, tuple(changed), step.id, message, log_of(entry.id))

@@ -26,6 +26,10 @@ LOCK = f"{kept.STATE}/lock"
 FORMAT = 1
 
 
+class NotWritten(ChangeFailed):
+    """A line could not be put on the disk: what it announces must not be done, what it reports is done all the same."""
+
+
 @dataclass(slots=True)
 class Entry:
     """A journal as it was read. `before` and `after` by step id; `status`: done | failed | interrupted, None when the run was cut
@@ -52,6 +56,13 @@ class Entry:
         return tuple(step for step in self.steps if step.id in self.before)
 
     @property
+    def state(self) -> str:
+        """undone | half-undone | done | failed | interrupted | cut-off."""
+        if self.undone:
+            return "undone"
+        return "half-undone" if self.undo_began else self.status or "cut-off"
+
+    @property
     def open(self) -> bool:
         """Cut off in the middle: neither ended nor taken back."""
         return self.status is None and not self.undone
@@ -63,17 +74,22 @@ class Journal:
     def __init__(self, target: Target, run_id: str) -> None:
         self.target = target
         self.path = f"{FOLDER}/{run_id}.jsonl"
+        self._torn = False
 
     def add(self, kind: str, **values: Any) -> None:
-        """One line, on the disk when this returns. Raises ChangeFailed."""
+        """One line, on the disk when this returns. Raises NotWritten."""
         line = json.dumps({"type": kind, "time": self.target.now(), **values}, ensure_ascii=True, separators=(",", ":"))
-        self.target.append(self.path, line.encode() + b"\n")
+        try:
+            self.target.append(self.path, (b"\n" if self._torn else b"") + line.encode() + b"\n")
+        except ChangeFailed as error:
+            self._torn = True  # as much of it as there was room for may be there
+            raise NotWritten(str(error)) from None
+        self._torn = False
 
     def mend(self) -> None:
-        """End a line that was cut off, so that the next one is whole."""
+        """A line that was cut off is ended by the next one, which is whole then."""
         data = self.target.read(self.path)
-        if data and not data.endswith(b"\n"):
-            self.target.append(self.path, b"\n")
+        self._torn = data is not None and data[-1:] not in (b"", b"\n")
 
     def begin(self, run_id: str, plan: Plan, boot_id: str | None, tool: str) -> None:
         """The plan itself: the first line."""
@@ -91,11 +107,19 @@ class Journal:
 
 
 def new_id(target: Target, command: str) -> str:
-    """An id that sorts by time: 20261130T120000Z-install, with a number behind it when it is taken."""
-    stem = target.now().replace("-", "").replace(":", "") + f"-{command}"
-    taken = set(target.names(FOLDER))
-    names = (stem, *(f"{stem}-{n}" for n in range(2, 1000)))
-    return next(name for name in names if f"{name}.jsonl" not in taken)
+    """An id that sorts by time: 20261130T120000Z-install. It comes behind every other, also when the clock has been set back: a
+    later second is taken then."""
+    from datetime import datetime, timedelta
+
+    form = "%Y%m%dT%H%M%SZ"
+    stamp = target.now().replace("-", "").replace(":", "")
+    last = max((name.partition("-")[0] for name in target.names(FOLDER)), default="")
+    if last >= stamp:
+        try:
+            stamp = (datetime.strptime(last, form) + timedelta(seconds=1)).strftime(form)
+        except (ValueError, OverflowError):  # a file of somebody else
+            stamp = f"{last}Z"
+    return f"{stamp}-{command}"
 
 
 def read(target: Target, run_id: str) -> Entry | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -41,6 +42,18 @@ class RebootNotice(Step):
     def apply(self, run: Run, before: Record) -> Record:
         run.say("Reboot to load the new driver; `rocmdoctor verify` says afterwards what still fails")
         return {"boot_id": before.get("boot_id")}
+
+
+def since(steps: Iterable[Step], before: Mapping[str, Record], host: Host) -> str | None:
+    """needed: the boot in which a run asked for a reboot is still this one | done | None: it asked for none, or the boots cannot
+    be told apart. `before`: what the run's journal says of its steps."""
+    notice = next((step for step in steps if isinstance(step, RebootNotice) and step.id in before), None)
+    if notice is None:
+        return None
+    then, now = before[notice.id].get("boot_id"), boot_id(host)
+    if not then or not now:
+        return None
+    return "needed" if then == now else "done"
 
 
 def boot_id(host: Host) -> str | None:

@@ -6,12 +6,14 @@ only come from the repositories of before, so that is settled when the files are
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rocmdoctor import __version__
 from rocmdoctor.host import UnknownFact
 from rocmdoctor.host.target import ChangeFailed, Target
 from rocmdoctor.plan import journal, kept
 from rocmdoctor.plan.apply import Outcome, Watcher, log_of, prepare_state, undisturbed
-from rocmdoctor.plan.journal import Entry, Journal
+from rocmdoctor.plan.journal import Entry, Journal, NotWritten
 from rocmdoctor.plan.packages import RefreshIndex
 from rocmdoctor.plan.step import Run, Step
 
@@ -24,7 +26,10 @@ def undo(run_id: str | None, target: Target, watcher: Watcher) -> Outcome:
         undisturbed(entry.changed, target)
         book = Journal(target, entry.id)
         book.mend()
-        book.add("undo-begin", tool=__version__)
+        try:
+            book.add("undo-begin", tool=__version__)
+        except NotWritten as error:
+            raise ChangeFailed(f"{error}; nothing was taken back") from None
         return _take_back(entry, book, target, watcher)
 
 
@@ -67,9 +72,22 @@ def _take_back(entry: Entry, book: Journal, target: Target, watcher: Watcher) ->
             return Outcome("failed", entry.id, tuple(changed), step.id, str(error), log)
         except KeyboardInterrupt:
             return Outcome("interrupted", entry.id, tuple(changed), step.id, "interrupted", log)
-        book.add("undo", step=step.id, phase=phase)
+        try:
+            book.add("undo", step=step.id, phase=phase)
+        except NotWritten as error:
+            watcher.ends(step, "failed")
+            so_far = [*changed, step.id] if phase == "undo" else changed
+            return Outcome("failed", entry.id, tuple(so_far), step.id, f"{error}; {_so_far(so_far, steps)}", log)
         if phase == "undo":
             changed.append(step.id)
             watcher.ends(step, "done")
-    book.add("undone")
+    try:
+        book.add("undone")
+    except NotWritten as error:
+        return Outcome("failed", entry.id, tuple(changed), None, f"{error}; {_so_far(changed, steps)}", log)
     return Outcome("done", entry.id, tuple(changed), log=log)
+
+
+def _so_far(changed: Sequence[str], steps: Sequence[Step]) -> str:
+    done = f"{len(changed)} of {len(steps)} steps are taken back" + (f" ({', '.join(changed)})" if changed else "")
+    return f"{done}; once the journal can be written, `rocmdoctor undo` takes back the rest"

@@ -9,19 +9,20 @@ from rocmdoctor.plan.journal import Entry
 
 
 class Verified(NamedTuple):
-    """`reboot`: needed (not done yet) | done | None (none was needed, or the boots cannot be told apart). `open_steps`: titles of
-    steps that do not hold."""
+    """`state` as in Entry. `reboot`: needed (not done yet) | done | None (none was needed, or the boots cannot be told apart).
+    `open_steps`: titles of steps that do not hold."""
 
     run_id: str
+    command: str
     title: str
     created: str
-    status: str | None
+    state: str
     reboot: str | None
     open_steps: tuple[str, ...]
 
     @property
     def holds(self) -> bool:
-        return self.status == "done" and self.reboot != "needed" and not self.open_steps
+        return self.state == "done" and self.reboot != "needed" and not self.open_steps
 
 
 def verify(run_id: str | None, target: Target) -> Verified:
@@ -39,7 +40,8 @@ def verify(run_id: str | None, target: Target) -> Verified:
             continue
         if not holds:
             open_.append(step.title)
-    return Verified(entry.id, entry.title, entry.created, entry.status, _reboot(entry, target), tuple(open_))
+    rebooted = reboot.since(entry.steps, entry.before, host)
+    return Verified(entry.id, entry.command, entry.title, entry.created, entry.state, rebooted, tuple(open_))
 
 
 def _wanted(run_id: str | None, target: Target) -> Entry:
@@ -52,13 +54,3 @@ def _wanted(run_id: str | None, target: Target) -> Entry:
     if not alive:
         raise ChangeFailed("rocmdoctor has installed nothing here")
     return alive[-1]
-
-
-def _reboot(entry: Entry, target: Target) -> str | None:
-    notice = next((s for s in entry.steps if isinstance(s, reboot.RebootNotice) and s.id in entry.before), None)
-    if notice is None:
-        return None
-    then, now = entry.before[notice.id].get("boot_id"), reboot.boot_id(target.look())
-    if not then or not now:
-        return None
-    return "needed" if then == now else "done"

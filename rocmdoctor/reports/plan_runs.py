@@ -1,4 +1,4 @@
-"""Runs of the plan engine for people and programs: listed, taken back, verified."""
+"""Runs of the plan engine for people and programs: listed, taken back, gone on with, verified (docs/runs.schema.json)."""
 
 from __future__ import annotations
 
@@ -15,17 +15,10 @@ from rocmdoctor.reports.printable import printable
 from rocmdoctor.results import Report, Status
 
 
-def state(entry: Entry) -> str:
-    """undone | done | failed | interrupted | cut-off | half-undone."""
-    if entry.undone:
-        return "undone"
-    return "half-undone" if entry.undo_began else entry.status or "cut-off"
-
-
 def listing(entries: Sequence[Entry], format: str) -> str:
     if format == "json":
         return _json({"runs": [_run(entry) for entry in entries]})
-    lines = [f"{entry.id}  {state(entry):<11} {printable(entry.title)}" for entry in entries]
+    lines = [f"{entry.id}  {entry.state:<11} {printable(entry.title)}" for entry in entries]
     return "\n".join(lines or ["rocmdoctor has changed nothing here."]) + "\n"
 
 
@@ -38,12 +31,18 @@ def taking_back(entry: Entry, format: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def ended(outcome: Outcome) -> str:
+    """JSON of what came of a run that was gone on with or taken back."""
+    return _json({"outcome": outcome_values(outcome)})
+
+
 def taken_back(outcome: Outcome, format: str) -> str:
     if format == "json":
-        return _json({"outcome": outcome_values(outcome)})
+        return ended(outcome)
     if outcome.status == "done":
         return f"Taken back: {outcome.run_id}.\n"
-    text = f"{outcome.status} at step {outcome.failed_step}: {printable(outcome.message)}\nThe log is {outcome.log}."
+    where = f" at step {outcome.failed_step}" if outcome.failed_step else ""
+    text = f"{outcome.status}{where}: {printable(outcome.message)}\nThe log is {outcome.log}."
     return f"{text} `rocmdoctor undo {outcome.run_id}` goes on.\n"
 
 
@@ -52,9 +51,9 @@ def verified(found: Verified, report: Report, format: str, width: int) -> str:
     failing = [result for result in report.results if result.status is Status.FAIL]
     if format == "json":
         rows = [{"id": r.id, "title": r.title} for r in failing]
-        return _json({"run": {**found._asdict(), "holds": found.holds}, "verdict": report.verdict, "failing": rows})
+        return _json({"run": _verified(found), "verdict": report.verdict, "failing": rows})
     reboot = {"needed": "the reboot is still to be done", "done": "rebooted since", None: "no reboot was needed"}[found.reboot]
-    lines = [f"{found.run_id}: {printable(found.title)} ({found.status or 'cut off'}); {reboot}"]
+    lines = [f"{found.run_id}: {printable(found.title)} ({found.state}); {reboot}"]
     lines += [f"  does not hold: {printable(title)}" for title in found.open_steps]
     for result in failing:
         lines += textwrap.wrap(
@@ -65,14 +64,28 @@ def verified(found: Verified, report: Report, format: str, width: int) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _verified(found: Verified) -> dict[str, Any]:
+    return {
+        "run_id": found.run_id,
+        "command": found.command,
+        "title": found.title,
+        "created": found.created,
+        "state": found.state,
+        "reboot_required": found.reboot == "needed",
+        "rebooted": found.reboot == "done",
+        "open_steps": list(found.open_steps),
+        "holds": found.holds,
+    }
+
+
 def _run(entry: Entry) -> dict[str, Any]:
     changed = [{"id": step.id, "kind": step.kind, "title": step.title} for step in entry.changed]
     return {
-        "id": entry.id,
+        "run_id": entry.id,
         "command": entry.command,
         "title": entry.title,
         "created": entry.created,
-        "state": state(entry),
+        "state": entry.state,
         "message": entry.message,
         "changed": changed,
     }

@@ -44,7 +44,9 @@ def render(plan: Plan, host: Host, *, width: int, color: bool, verbose: bool = F
 def outcome(result: Outcome, plan: Plan | None = None) -> str:
     """What came of it: one or two lines."""
     if result.status == "unchanged":
-        text = "Nothing to do: everything is as planned."
+        text = f"Nothing to do: {printable(result.message or 'everything is as planned')}."
+        if result.message:
+            text += f" `rocmdoctor undo {result.run_id}` takes it back."
     elif result.status == "done":
         count = len(result.changed)
         text = f"Done: {count} step{'' if count == 1 else 's'}. `rocmdoctor undo {result.run_id}` takes it back."
@@ -52,7 +54,9 @@ def outcome(result: Outcome, plan: Plan | None = None) -> str:
         where = f" at step {result.failed_step}" if result.failed_step else ""
         text = f"{result.status.capitalize()}{where}: {printable(result.message)}"  # paths keep their capitals
         if result.log:
-            text += f"\nThe log is {result.log}; `rocmdoctor install --resume` goes on, `rocmdoctor undo` takes it back."
+            text += f"\nThe log is {result.log}"
+            said = "--resume" in result.message
+            text += "." if said else "; `rocmdoctor install --resume` goes on, `rocmdoctor undo` takes it back."
     if result.reboot:
         text += "\nReboot to load the new driver, then run `rocmdoctor verify`."
     return text + "\n"

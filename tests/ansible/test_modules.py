@@ -310,15 +310,15 @@ def test_lock_files(control_node: ControlNode, stand_in: Make, tmp_path: Path) -
 @pytest.mark.parametrize(("state", "resumes"), [("cut-off", True), ("interrupted", True), ("failed", False), ("done", False)])
 def test_resume(control_node: ControlNode, stand_in: Make, state: str, resumes: bool) -> None:
     doctor = stand_in().answer("install", out=plan()).answer("check", out=report())
-    doctor.answer("undo", "--list", out={"runs": [{"id": "r1", "state": state}]})
-    doctor.answer("install", "--resume", out={"outcome": {"status": "done", "changed": ["rocm"], "reboot": False}})
+    doctor.answer("undo", "--list", out={"runs": [{"run_id": "r1", "state": state}]})
+    doctor.answer("install", "--resume", out={"outcome": {"status": "done", "changed": ["rocm"], "reboot_required": False}})
     event = ask(control_node, doctor, "rocm_install", resume=True)
     assert (["install", "--format", "json", "--resume", "--yes"] in doctor.asked) is resumes
     assert event.status == "ok" and event.result["changed"] is resumes
 
 
 def test_resume_that_fails(control_node: ControlNode, stand_in: Make) -> None:
-    doctor = stand_in().answer("undo", out={"runs": [{"id": "r1", "state": "cut-off"}]})
+    doctor = stand_in().answer("undo", out={"runs": [{"run_id": "r1", "state": "cut-off"}]})
     outcome = {"status": "failed", "changed": [], "message": "E: broken packages"}
     event = ask(control_node, doctor.answer("--resume", rc=1, out={"outcome": outcome}), "rocm_install", resume=True)
     assert event.status == "failed" and event.result["msg"].endswith("could not be finished: E: broken packages")

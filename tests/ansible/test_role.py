@@ -12,10 +12,12 @@ from tests.ansible.stand_in import StandIn, plan, report, step
 Make = Callable[..., StandIn]
 RUN: dict[str, Any] = {
     "run_id": "r1",
+    "command": "install",
     "title": "t",
     "created": "c",
-    "status": "done",
-    "reboot": None,
+    "state": "done",
+    "reboot_required": False,
+    "rebooted": False,
     "open_steps": [],
     "holds": True,
 }
@@ -97,7 +99,7 @@ def test_a_busy_package_manager_is_waited_for(control_node: ControlNode, stand_i
 
 def test_a_reboot_that_is_not_allowed_is_said(control_node: ControlNode, stand_in: Make) -> None:
     outcome: dict[str, Any] = {"status": "done", "changed": ["driver"], "reboot_required": True}
-    doctor = node(stand_in, judged=report("broken", ("dkms.loaded",)), run={"reboot": "needed", "holds": False})
+    doctor = node(stand_in, judged=report("broken", ("dkms.loaded",)), run={"reboot_required": True, "holds": False})
     doctor.answer("install", out=plan(step("driver"), **outcome))
     played = run(control_node, {"node": doctor}).ok()
     assert "must be rebooted" in played.of("node", "a reboot is needed").result["msg"]

@@ -186,8 +186,11 @@ def test_undo_that_is_killed_is_finished(upgrade: bool) -> None:
             undo(None, host, Quiet())
         except Killed:
             host.restarted()
-            with pytest.raises(ChangeFailed, match=r"undo|no run to resume"):
-                applying.resume(None, host, Quiet())
+            if journal.runs(host)[0].undo_began:
+                with pytest.raises(ChangeFailed, match=r"undo|no run to resume"):
+                    applying.resume(None, host, Quiet())
+            else:  # the line that says so was torn
+                assert applying.resume(None, host, Quiet()).status == "unchanged"
             run_id = journal.runs(host)[0].id
             try:
                 assert undo(run_id, host, Quiet()).status == "done"

@@ -138,10 +138,11 @@ def test_undo_list_and_verify(machine: FakeMachine, capsys: pytest.CaptureFixtur
     outcome = applying.apply(plan, machine, Quiet())
     assert run(["undo", "--list", "--format", "json"]) == 0
     listed = json.loads(capsys.readouterr().out)["runs"]
-    assert [(r["id"], r["state"]) for r in listed] == [(outcome.run_id, "done")]
+    assert [(r["run_id"], r["state"]) for r in listed] == [(outcome.run_id, "done")]
     run(["verify", "--format", "json"])
     found = json.loads(capsys.readouterr().out)
-    assert found["run"]["holds"] and found["run"]["reboot"] is None
+    assert found["run"]["run_id"] == outcome.run_id and found["run"]["state"] == "done" and found["run"]["holds"]
+    assert found["run"]["reboot_required"] is False and found["run"]["rebooted"] is False
     assert run(["undo", "--dry-run"]) == 0 and "/opt/a" in machine.files
     assert run(["undo"]) == 2, "no terminal, no --yes"
     capsys.readouterr()
@@ -160,5 +161,10 @@ def test_a_run_that_was_cut_off(machine: FakeMachine, capsys: pytest.CaptureFixt
     assert "install --resume" in capsys.readouterr().err
     assert run(["install", "--resume"]) == 0
     assert {"/opt/a", "/opt/b", "/opt/c"} <= set(machine.files)
+    capsys.readouterr()
+    assert run(["install", "--resume"]) == 0, "whoever is told to resume may do it twice"
+    said = capsys.readouterr().out
+    assert "the newest run" in said and "is complete: x, 3 steps done" in said and "Reboot" not in said
+    assert run(["undo", "--yes"]) == 0
     assert run(["install", "--resume"]) == 1
-    assert "no run to resume" in capsys.readouterr().err
+    assert "no run to resume: " in capsys.readouterr().err

@@ -161,7 +161,7 @@ class Change:
             return f"rocmdoctor refuses: {'; '.join(said)}"
         if self.outcome.get("status") in ("failed", "interrupted"):
             failed = self.outcome["failed_step"]
-            title = next((step["title"] for step in self.plan["steps"] if step["id"] == failed), failed)
+            title = next((step["title"] for step in self.plan["steps"] if step["id"] == failed), failed or self.plan["title"])
             back = f"`rocmdoctor undo {self.outcome['run_id']}` takes back what was done"
             return f"{title}: {self.outcome['message']} (log {self.outcome['log']}; {back})"
         if self.answer.rc != 0:
