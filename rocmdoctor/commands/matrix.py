@@ -17,7 +17,8 @@ from rocmdoctor.terminal import emit
 if TYPE_CHECKING:
     from rocmdoctor.matrix import Matrix
     from rocmdoctor.matrix.answers import Answer
-    from rocmdoctor.matrix.releases import OsRow, Release
+    from rocmdoctor.matrix.release_reader import Release
+    from rocmdoctor.matrix.releases import OsRow
 
 app = typer.Typer(
     name="matrix",
@@ -73,7 +74,7 @@ def show(
     release = data.release(version) if version else None
     if release is not None:
         if format == "json":
-            _emit_json(_plain(release))
+            _emit_json(_plain(release.everything()))
         else:
             _say(*_release_lines(data, release))
         return

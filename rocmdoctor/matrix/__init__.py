@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from rocmdoctor.matrix.board import Board
     from rocmdoctor.matrix.distributions import OsBase
-    from rocmdoctor.matrix.releases import Release
+    from rocmdoctor.matrix.release_reader import Release
 
 __all__ = ["Answer", "Matrix", "MatrixError", "Problem", "Suggestion", "Verdict", "load_matrix"]
 
@@ -126,7 +126,7 @@ class Matrix(HardwareQuestions, WheelQuestions, InstallQuestions):
         if key not in self._releases:
             from rocmdoctor.matrix.release_reader import read_release
 
-            self._releases[key] = read_release(self._doc, key)
+            read_release(self._doc, key, self._releases)
         return self._releases[key]
 
     # support -------------------------------------------------------------------------------------------------

@@ -12,7 +12,8 @@ from rocmdoctor.matrix.answers import Verdict
 if TYPE_CHECKING:
     from rocmdoctor.matrix.distributions import Distribution
     from rocmdoctor.matrix.gpu_ids import GfxTarget
-    from rocmdoctor.matrix.releases import GpuRow, OsLimit, OsRow, Release
+    from rocmdoctor.matrix.release_reader import Release
+    from rocmdoctor.matrix.releases import GpuRow, OsLimit, OsRow
 
 STATUS = {
     "supported": Verdict.SUPPORTED,

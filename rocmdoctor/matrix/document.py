@@ -15,6 +15,7 @@ from typing import Any
 
 _SECTION = re.compile(r"^([a-z][a-z0-9_]*):", re.M)
 _ENTRY = re.compile(r"^  (?:\"([^\"\n]+)\"|([^\s\"#:][^:\n]*)):", re.M)
+_TEXT = "tag:yaml.org,2002:str"
 _ISSUE = re.compile(r"[\w.-]+/[\w.-]+#\d+")
 _SCALAR = {"int": "a number", "float": "a number", "bool": "true or false", "null": "nothing", "timestamp": "a date"}
 
@@ -31,10 +32,15 @@ class MatrixError(Exception):
 class Node:
     """A YAML node with its place. The readers below refuse what is not of their type."""
 
-    __slots__ = ("_base", "doc", "path", "raw")
+    __slots__ = ("_base", "_name", "_parent", "doc", "raw")
 
-    def __init__(self, doc: Document, raw: Any, path: str, base: int) -> None:
-        self.doc, self.raw, self.path, self._base = doc, raw, path, base
+    def __init__(self, doc: Document, raw: Any, name: object, base: int, parent: Node | None = None) -> None:
+        self.doc, self.raw, self._name, self._base, self._parent = doc, raw, name, base, parent
+
+    @property
+    def path(self) -> str:
+        """Where it stands in the document: "releases/6.2.0/os/rows/3". Written out when asked for: for an error."""
+        return f"{self._parent.path}/{self._name}" if self._parent else str(self._name)
 
     @property
     def line(self) -> int:
@@ -44,7 +50,7 @@ class Node:
         return MatrixError(str(self.doc.file), self.path, self.line, message)
 
     def _child(self, raw: Any, name: object) -> Node:
-        return Node(self.doc, raw, f"{self.path}/{name}", self._base)
+        return Node(self.doc, raw, name, self._base, self)
 
     @property
     def kind(self) -> str:
@@ -54,12 +60,11 @@ class Node:
     def fields(self, required: frozenset[str], optional: frozenset[str] = frozenset()) -> dict[str, Node]:
         """A mapping with exactly these keys; unknown, missing and doubled keys are errors."""
         found = dict(self.items())
-        for name, node in found.items():
-            if name not in required and name not in optional:
-                raise node.fail(f"unknown key {name!r}; known here: {', '.join(sorted(required | optional))}")
-        missing = required - found.keys()
-        if missing:
-            raise self.fail(f"missing key {', '.join(sorted(missing))}")
+        if not found.keys() <= required | optional:
+            name, node = next(pair for pair in found.items() if pair[0] not in required and pair[0] not in optional)
+            raise node.fail(f"unknown key {name!r}; known here: {', '.join(sorted(required | optional))}")
+        if not found.keys() >= required:
+            raise self.fail(f"missing key {', '.join(sorted(required - found.keys()))}")
         return found
 
     def items(self) -> Iterator[tuple[str, Node]]:
@@ -68,26 +73,31 @@ class Node:
             raise self.fail(f"expected a mapping, found a {self.raw.id}")
         seen: set[str] = set()
         for key, value in self.raw.value:
-            if key.id != "scalar" or key.tag != "tag:yaml.org,2002:str":
-                raise self._child(key, key.value if key.id == "scalar" else "?").fail("a key must be text; quote versions")
-            if key.value in seen:
-                raise self._child(key, key.value).fail("the same key twice")
-            seen.add(key.value)
-            yield key.value, self._child(value, key.value)
+            name = key.value
+            if key.tag != _TEXT or key.id != "scalar":
+                raise self._child(key, name if key.id == "scalar" else "?").fail("a key must be text; quote versions")
+            if name in seen:
+                raise self._child(key, name).fail("the same key twice")
+            seen.add(name)
+            yield name, Node(self.doc, value, name, self._base, self)
 
-    def sequence(self) -> list[Node]:
+    def _sequence(self) -> list[Any]:
         if self.raw.id != "sequence":
             raise self.fail(f"expected a list, found a {self.raw.id}")
-        return [self._child(raw, i) for i, raw in enumerate(self.raw.value)]
+        return self.raw.value  # type: ignore[no-any-return]
+
+    def sequence(self) -> list[Node]:
+        return [self._child(raw, i) for i, raw in enumerate(self._sequence())]
 
     def text(self) -> str:
         """A string. A version that YAML would read as a number is refused: 6.10 is not 6.1."""
-        if self.raw.id != "scalar":
-            raise self.fail(f"expected text, found a {self.raw.id}")
-        if self.raw.tag != "tag:yaml.org,2002:str":
-            kind = _SCALAR.get(self.raw.tag.rpartition(":")[2], self.raw.tag)
-            raise self.fail(f"expected text, found {kind} ({self.raw.value}); versions are quoted strings")
-        return str(self.raw.value)
+        raw = self.raw
+        if raw.tag == _TEXT and raw.id == "scalar":
+            return raw.value  # type: ignore[no-any-return]
+        if raw.id != "scalar":
+            raise self.fail(f"expected text, found a {raw.id}")
+        kind = _SCALAR.get(raw.tag.rpartition(":")[2], raw.tag)
+        raise self.fail(f"expected text, found {kind} ({raw.value}); versions are quoted strings")
 
     def word(self, allowed: tuple[str, ...]) -> str:
         value = self.text()
@@ -96,6 +106,9 @@ class Node:
         return value
 
     def texts(self) -> tuple[str, ...]:
+        found = self._sequence()
+        if all(raw.tag == _TEXT and raw.id == "scalar" for raw in found):
+            return tuple([raw.value for raw in found])
         return tuple(node.text() for node in self.sequence())
 
     def flag(self) -> bool:

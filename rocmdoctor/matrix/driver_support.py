@@ -10,7 +10,7 @@ from rocmdoctor.matrix.answers import Answer, Verdict
 from rocmdoctor.matrix.drivers import Window, Windows, covers
 
 if TYPE_CHECKING:
-    from rocmdoctor.matrix.releases import Release
+    from rocmdoctor.matrix.release_reader import Release
 
 
 def judge_driver(release: Release, windows: Windows, driver: str, family: str | None, newest: str, question: str) -> Answer:

@@ -13,7 +13,8 @@ from rocmdoctor.matrix.os_support import judge_os
 if TYPE_CHECKING:
     from rocmdoctor.matrix.apu import ApuClassic, ApuStatus
     from rocmdoctor.matrix.distributions import Distribution
-    from rocmdoctor.matrix.releases import GpuRow, OsLimit, Release
+    from rocmdoctor.matrix.release_reader import Release
+    from rocmdoctor.matrix.releases import GpuRow, OsLimit
 
 _WORDS = {"preview": " as a technology preview", "deprecated": " as deprecated", "unsupported": " as unsupported"}
 

@@ -37,13 +37,13 @@ def objections(matrix: Matrix, rocm: str, base: OsBase, gpus: Iterable[Board]) -
     """("os" | "gpu", answer) of each thing that AMD does not support, or that nobody knows."""
     for gpu in tuple(gpus) or (None,):
         gfx, product, family = (gpu.gfx, gpu.product, gpu.family) if gpu else (None, None, None)
-        answer = matrix.os(rocm, base.id, base.version, gfx=gfx, product=product, family=family)
-        if not answer.ok:
-            yield "os", answer
-        if gfx:
+        if gfx:  # first: most releases that do not fit lack the GPU, and their list of systems is then never read
             answer = matrix.gpu(rocm, gfx, product=product, os_id=base.id, os_version=base.version, family=family)
             if not answer.ok:
                 yield "gpu", answer
+        answer = matrix.os(rocm, base.id, base.version, gfx=gfx, product=product, family=family)
+        if not answer.ok:
+            yield "os", answer
 
 
 def fits(matrix: Matrix, rocm: str, base: OsBase, gpus: Iterable[Board]) -> bool:

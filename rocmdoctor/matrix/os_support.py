@@ -23,10 +23,11 @@ from rocmdoctor.matrix.board import (
     os_name,
     sources_of,
 )
-from rocmdoctor.matrix.releases import FAMILIES, OsRow, Release
+from rocmdoctor.matrix.releases import FAMILIES, OsRow
 
 if TYPE_CHECKING:
     from rocmdoctor.matrix.distributions import Distribution
+    from rocmdoctor.matrix.release_reader import Release
 
 
 def judge_os(

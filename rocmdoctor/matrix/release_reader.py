@@ -6,6 +6,7 @@ Rows of a release replace the inherited rows of the same operating system and po
 
 # Annotations are not postponed here: NamedTuple compiles each one that is a string, which costs a millisecond a class.
 
+from functools import cached_property
 from typing import NamedTuple
 
 from rocmdoctor.matrix.document import Document, Node
@@ -18,7 +19,6 @@ from rocmdoctor.matrix.releases import (
     OsLimit,
     OsRow,
     PythonList,
-    Release,
     WslRow,
 )
 
@@ -41,6 +41,10 @@ _RELEASE = frozenset(
         "wsl",
     }
 )
+_SHOWN = (
+    *("version", "line", "date", "date_note", "radeon_only", "os_rows", "os_unknown", "gpu_rows", "gpus_unknown"),
+    *("drivers", "frameworks", "python", "wsl", "notes", "source"),
+)
 _BLOCK = frozenset({"source", "confidence", "status", "unknown", "drop", "rows"})
 _OS_ROW = frozenset(
     {"point", "for", "only", "except", "limits_open", "kernels_open", "or_newer", "status", "note", "source", "confidence"}
@@ -61,55 +65,108 @@ class _Block(NamedTuple):
     unknown: tuple[str, ...] = ()
 
 
-class _Raw(NamedTuple):
-    """A release as written and inherited."""
-
-    release: Release
-    os: _Block
-    gpus: _Block
+def read_release(doc: Document, version: str, known: "dict[str, Release] | None" = None) -> "Release":
+    """The release `version`, which must be a key of the section, and those it is like, into `known`. Raises MatrixError."""
+    return Release(doc, version, {} if known is None else known)
 
 
-def read_release(doc: Document, version: str, chain: tuple[str, ...] = ()) -> Release:
-    """The release `version`, which must be a key of the section. Raises MatrixError."""
-    return _read(doc, version, chain).release
+class Release:
+    """One ROCm release. `line`: classic (repo.radeon.com) | preview (7.9 to 7.13) | therock (7.14 and later).
 
+    `date` is ISO, or None when unknown; `date_note` says what it rests on. `os_rows` and `gpu_rows` are None where AMD's list was
+    not read at all; `os_unknown` and `gpus_unknown` name the families ("instinct", "radeon", "ryzen") whose rows were not read.
+    `notes` are for people. A list is read when it is asked for: most questions are about one of them, and a search for a release
+    that fits asks every release. Each may raise MatrixError.
 
-def _read(doc: Document, version: str, chain: tuple[str, ...]) -> _Raw:
-    node = doc.entry("releases", version)
-    assert node is not None, version
-    fields = node.fields(frozenset({"date", "source"}), _RELEASE)
-    parent: _Raw | None = None
-    if "like" in fields:
-        like = fields["like"].text()
-        if like == version or like in chain:
-            raise fields["like"].fail(f"`like` goes in a circle: {' -> '.join((*chain, version, like))}")
-        if like not in doc.entry_keys("releases"):
-            raise fields["like"].fail(f"`like` names {like}, which is not in the section")
-        parent = _read(doc, like, (*chain, version))
-    elif "line" not in fields:
-        raise node.fail("missing key line")
-    old = parent.release if parent else None
-    os = _block(fields.get("os"), parent.os if parent else None, _os_row)
-    gpus = _block(fields.get("gpus"), parent.gpus if parent else None, _gpu_row)
-    date = fields["date"].text()
-    release = Release(
-        version=version,
-        line=fields["line"].word(_LINES) if "line" in fields else (old.line if old else ""),
-        date=None if date == "unknown" else date,
-        date_note=fields["date_note"].text() if "date_note" in fields else None,
-        radeon_only=fields["radeon_only"].flag() if "radeon_only" in fields else False,
-        os_rows=tuple(r for r in _applied(os) if isinstance(r, OsRow)) if os.rows is not None else None,
-        os_unknown=os.unknown,
-        gpu_rows=tuple(r for r in _applied(gpus) if isinstance(r, GpuRow)) if gpus.rows is not None else None,
-        gpus_unknown=gpus.unknown,
-        drivers=_drivers(fields["drivers"]) if "drivers" in fields else (old.drivers if old else Drivers()),
-        frameworks=_frameworks(fields["frameworks"]) if "frameworks" in fields else (old.frameworks if old else None),
-        python=_python(fields["python"]) if "python" in fields else (old.python if old else None),
-        wsl=_wsl(fields["wsl"]) if "wsl" in fields else (),
-        notes=fields["notes"].texts() if "notes" in fields else (),
-        source=fields["source"].sources(),
-    )
-    return _Raw(release, os, gpus)
+    `known` has the releases that were read before, and gets this one.
+    """
+
+    def __init__(self, doc: Document, version: str, known: "dict[str, Release]", chain: tuple[str, ...] = ()) -> None:
+        node = doc.entry("releases", version)
+        assert node is not None, version
+        self._fields = fields = node.fields(frozenset({"date", "source"}), _RELEASE)
+        self._parent: Release | None = None
+        if "like" in fields:
+            like = fields["like"].text()
+            if like == version or like in chain:
+                raise fields["like"].fail(f"`like` goes in a circle: {' -> '.join((*chain, version, like))}")
+            if like not in doc.entry_keys("releases"):
+                raise fields["like"].fail(f"`like` names {like}, which is not in the section")
+            self._parent = known.get(like) or Release(doc, like, known, (*chain, version))
+        elif "line" not in fields:
+            raise node.fail("missing key line")
+        date = fields["date"].text()
+        self.version = version
+        self.line: str = fields["line"].word(_LINES) if "line" in fields or not self._parent else self._parent.line
+        self.date = None if date == "unknown" else date
+        self.date_note = fields["date_note"].text() if "date_note" in fields else None
+        self.radeon_only = fields["radeon_only"].flag() if "radeon_only" in fields else False
+        self.notes = fields["notes"].texts() if "notes" in fields else ()
+        self.source = fields["source"].sources()
+        known[version] = self
+
+    @cached_property
+    def os_rows(self) -> tuple[OsRow, ...] | None:
+        return None if self._os.rows is None else tuple(r for r in _applied(self._os) if isinstance(r, OsRow))
+
+    @property
+    def os_unknown(self) -> tuple[str, ...]:
+        return self._os.unknown
+
+    @cached_property
+    def gpu_rows(self) -> tuple[GpuRow, ...] | None:
+        return None if self._gpus.rows is None else tuple(r for r in _applied(self._gpus) if isinstance(r, GpuRow))
+
+    @property
+    def gpus_unknown(self) -> tuple[str, ...]:
+        return self._gpus.unknown
+
+    @cached_property
+    def drivers(self) -> Drivers:
+        if "drivers" in self._fields:
+            return _drivers(self._fields["drivers"])
+        return self._parent.drivers if self._parent else Drivers()
+
+    @cached_property
+    def frameworks(self) -> Frameworks | None:
+        if "frameworks" in self._fields:
+            return _frameworks(self._fields["frameworks"])
+        return self._parent.frameworks if self._parent else None
+
+    @cached_property
+    def python(self) -> PythonList | None:
+        if "python" in self._fields:
+            return _python(self._fields["python"])
+        return self._parent.python if self._parent else None
+
+    @cached_property
+    def wsl(self) -> tuple[WslRow, ...]:
+        return _wsl(self._fields["wsl"]) if "wsl" in self._fields else ()
+
+    @property
+    def by_family(self) -> bool:
+        """Support is stated per GPU family (7.9 on)."""
+        return self.line != "classic"
+
+    def gpus(self, gfx: str) -> tuple[GpuRow, ...]:
+        """Rows of a target; none where the list was not read."""
+        return tuple(row for row in self.gpu_rows or () if row.gfx == gfx)
+
+    def os_versions(self, os_id: str) -> tuple[str, ...]:
+        """Versions of a distribution that the release lists as supported, in order of the file."""
+        return tuple(dict.fromkeys(r.version for r in self.os_rows or () if r.id == os_id and r.status != "unsupported"))
+
+    def everything(self) -> dict[str, object]:
+        """All of the release by name, which reads what was not asked for yet. Raises MatrixError."""
+        return {name: getattr(self, name) for name in _SHOWN}
+
+    @cached_property
+    def _os(self) -> _Block:
+        return _block(self._fields.get("os"), self._parent._os if self._parent else None, _os_row)
+
+    @cached_property
+    def _gpus(self) -> _Block:
+        return _block(self._fields.get("gpus"), self._parent._gpus if self._parent else None, _gpu_row)
 
 
 def _block(node: Node | None, parent: _Block | None, read: object) -> _Block:

@@ -1,4 +1,4 @@
-"""ROCm releases as the matrix knows them: rows of operating systems, GPUs, drivers, frameworks and Python."""
+"""What the matrix keeps of a ROCm release: rows of operating systems, GPUs, drivers, frameworks and Python."""
 
 # Annotations are not postponed here: NamedTuple compiles each one that is a string, which costs a millisecond a class.
 
@@ -125,40 +125,3 @@ class WslRow(NamedTuple):
     family: str
     os: tuple[str, ...]
     products: tuple[str, ...]
-
-
-class Release(NamedTuple):
-    """One ROCm release. `line`: classic (repo.radeon.com) | preview (7.9 to 7.13) | therock (7.14 and later).
-
-    `date` is ISO, or None when unknown; `date_note` says what it rests on. `os_rows` and `gpu_rows` are None where
-    AMD's list was not read at all; `os_unknown` and `gpus_unknown` name the families ("instinct", "radeon", "ryzen") whose rows
-    were not read. `notes` are for people.
-    """
-
-    version: str
-    line: str
-    date: str | None
-    date_note: str | None
-    radeon_only: bool
-    os_rows: tuple[OsRow, ...] | None
-    os_unknown: tuple[str, ...]
-    gpu_rows: tuple[GpuRow, ...] | None
-    gpus_unknown: tuple[str, ...]
-    drivers: Drivers
-    frameworks: Frameworks | None
-    python: PythonList | None
-    wsl: tuple[WslRow, ...]
-    notes: tuple[str, ...]
-    source: tuple[str, ...]
-
-    @property
-    def by_family(self) -> bool:
-        """Support is stated per GPU family (7.9 on)."""
-        return self.line != "classic"
-
-    def gpus(self, gfx: str) -> tuple[GpuRow, ...]:
-        return tuple(row for row in self.gpu_rows or () if row.gfx == gfx)
-
-    def os_versions(self, os_id: str) -> tuple[str, ...]:
-        """Versions of a distribution that the release lists as supported, in order of the file."""
-        return tuple(dict.fromkeys(r.version for r in self.os_rows or () if r.id == os_id and r.status != "unsupported"))

@@ -91,7 +91,7 @@ def objections(draft: Draft, base: OsBase, version: str) -> list[tuple[str, str]
     for what, answer in host_support.objections(draft.matrix, version, base, draft.gpus):
         verdict = "unsupported" if answer.verdict is Verdict.UNSUPPORTED else "unknown"
         found.append((f"{verdict}-{what}", answer.reason))
-    return list(dict.fromkeys(found))
+    return sorted(dict.fromkeys(found), key=lambda objection: objection[0].endswith("-gpu"))  # the system first
 
 
 def reasons(draft: Draft, base: OsBase) -> str:
