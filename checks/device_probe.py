@@ -34,7 +34,7 @@ def firmware_loaded(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         facts, r"Fatal error during GPU init|probe of \S+ failed|amdgpu_device_ip_(early_)?init failed|sw_init of IP block"
     ):
         return
-    package, new_kernel = _firmware_package(facts)
+    package, new_kernel = _firmware_package(facts, matrix)
     # A kernel that is too old for the GPU as well is part of this remedy: both come from a distribution older than the card.
     first = known(lambda: next((f for f in (_first_kernel(facts, matrix, g) for g in broken) if f), None), None)
     kernel = _newer_kernel(facts, matrix, first) if first and facts.amdgpu.kind != "dkms" else None
@@ -63,7 +63,7 @@ def firmware_loaded(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     )
 
 
-def _firmware_package(facts: Facts) -> tuple[str, bool]:
+def _firmware_package(facts: Facts, matrix: Matrix) -> tuple[str, bool]:
     """The package that ships amdgpu's firmware here, and whether a newer kernel belongs to the remedy (APUs with the inbox
     driver)."""
     apu = any(g.klass == "apu" for g in without_driver(facts))
@@ -72,14 +72,7 @@ def _firmware_package(facts: Facts) -> tuple[str, bool]:
         return "amdgpu-dkms-firmware", False
     if packages and packages.has("rock-dkms"):
         return "rock-dkms-firmware", False
-    ids = facts.os.ids
-    if facts.os.id == "debian":
-        return "firmware-amd-graphics", apu
-    if "suse" in ids or "opensuse" in ids or facts.os.id == "sles":
-        return "kernel-firmware-amdgpu", apu
-    if facts.os.id == "fedora":
-        return "amd-gpu-firmware", apu
-    return "linux-firmware", apu
+    return matrix.distribution_packages.firmware(facts.os.ids), apu
 
 
 @check(
@@ -265,12 +258,12 @@ def bound(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 else Fix(
                     "Read `dmesg | grep amdgpu` from the first error on; a reboot clears a card that was left in a bad state",
                 ),
-                *(() if old else _by_what_the_log_says(facts)),
+                *(() if old else _by_what_the_log_says(facts, matrix)),
             ),
         )
 
 
-def _by_what_the_log_says(facts: Facts) -> Iterator[Fix]:
+def _by_what_the_log_says(facts: Facts, matrix: Matrix) -> Iterator[Fix]:
     """Remedies for the usual reasons of a probe that failed, where the kernel log names one."""
     vm = facts.place.kind == "vm"
     if said(facts, r"unable to locate a bios rom|invalid pci rom|no vbios|vbios.*not found"):
@@ -281,7 +274,7 @@ def _by_what_the_log_says(facts: Facts) -> Iterator[Fix]:
             else "The card's video BIOS could not be read: make another card the primary one, or boot by UEFI without CSM"
         )
     elif said(facts, r"amdgpu.*(psp|smu).*(fail|error|not respond)|firmware loading failed"):
-        package, _ = _firmware_package(facts)
+        package, _ = _firmware_package(facts, matrix)
         yield Fix(
             f"If the lines name PSP, SMU or firmware: update the firmware package ({package}), rebuild the initramfs"
             + (

@@ -77,8 +77,10 @@ def _old_glibc(facts: Facts, matrix: Matrix, torch: str) -> bool:
     """The wheels of this torch want a newer glibc than the distribution has (manylinux_2_28); False when that is unknown."""
     base = base_of(facts, matrix)
     glibc = matrix.glibc(base.id, base.version) if base else None
-    since = matrix.wheel_rules.manylinux_2_28_from
-    return glibc is not None and versions.key(glibc) < (2, 28) and versions.key(torch.partition("+")[0]) >= versions.key(since)
+    if glibc is None:
+        return False
+    rules, release = matrix.wheel_rules, versions.key(torch.partition("+")[0])
+    return versions.key(glibc) < versions.key(rules.manylinux_glibc) and release >= versions.key(rules.manylinux_2_28_from)
 
 
 def install(facts: Facts, matrix: Matrix, title: str, *ids: str, prefer: str | None = None) -> Fix:
@@ -100,7 +102,8 @@ def nothing_fits(facts: Facts, matrix: Matrix) -> Fix:
     """What would have to change where no release fits; what serves the GPUs all the same."""
     base, gpus = base_of(facts, matrix), that_count(facts)
     if base is None:
-        own = remedies.install(facts, "rocm-hip", "rocminfo") if known(lambda: facts.os.id, "") == "fedora" else ()
+        packages = matrix.distribution_packages.own_rocm.get(known(lambda: facts.os.id, ""))
+        own = remedies.install(facts, *packages) if packages else ()
         return Fix(
             f"AMD has no packages for {system_name(facts, matrix)}: use its own ROCm packages, PyTorch wheels (which bring their "
             "own ROCm) or a container of a distribution that AMD lists",

@@ -240,23 +240,22 @@ def _listed_kernel(facts: Facts, matrix: Matrix, rocm: str, base: OsBase) -> Fix
 def polaris(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """One gfx803 card that KFD serves stops ROCm 7.x for every GPU in the machine: the run time rejects its doorbells with a
     plain HSA_STATUS_ERROR (rocm-systems #6883). The last line that works beside it is 6.4 (rules.md 18)."""
-    old = [g for g in facts.gpus if g.gfx == "gfx803" and g.kfd]
     rocm = facts.rocm_version
-    if not old or not rocm or len(facts.gpus) == len(old):
-        return
-    if not matrix.faults.gfx803_stops(rocm):
+    fault = matrix.faults.stops_all(rocm) if rocm and len(facts.gpus) > 1 else None
+    old = [g for g in facts.gpus if fault and g.gfx in fault.gfx and g.kfd]
+    if not fault or not old or len(facts.gpus) == len(old):
         return
     yield Finding(
         Status.FAIL,
-        f"The {old[0].label} (gfx803) stops ROCm {rocm} for every GPU of this machine",
+        f"The {old[0].label} ({old[0].gfx}) stops ROCm {rocm} for every GPU of this machine",
         "The run time of ROCm 7 ends with HSA_STATUS_ERROR when KFD shows such a card; no override helps.",
-        (Evidence(f"/sys/class/kfd/kfd/topology/nodes/{old[0].kfd_node}", "gfx803"),),
+        (Evidence(f"/sys/class/kfd/kfd/topology/nodes/{old[0].kfd_node}", old[0].gfx or ""),),
         (
             Fix(
                 "Remove the card, or unbind amdgpu from it before using ROCm",
                 (("driverctl", "set-override", old[0].pci_address or "", "none"),),
                 needs=("root",),
             ),
-            Fix("Stay with ROCm 6.4, the last line that works beside it", needs=("root", "network")),
+            Fix(f"Stay with ROCm {fault.last_good}, the last line that works beside it", needs=("root", "network")),
         ),
     )

@@ -200,7 +200,7 @@ def smi_work(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         if not broken:
             continue
         roots = [i for i in facts.rocm.installs if i.has_hsa or i.has_hip or i.tools]
-        if own := _of_its_python(facts, smi.tool, text):
+        if own := _of_its_python(facts, matrix, smi.tool, text):
             yield own
             return
         yield Finding(
@@ -241,13 +241,13 @@ def _one_smi(facts: Facts, tool: str, text: str) -> Fix:
     )
 
 
-def _of_its_python(facts: Facts, tool: str, text: str) -> Finding | None:
+def _of_its_python(facts: Facts, matrix: Matrix, tool: str, text: str) -> Finding | None:
     """An error of the Python that runs the tool, and not of another ROCm: too old a Python, or a module that it imports."""
     evidence = tuple(Evidence(tool, line) for line in text.strip().splitlines()[-3:])
     module = re.search(r"No module named '?([\w.]+)", text)
     name = module.group(1).partition(".")[0] if module else ""
     if name and name not in ("amdsmi", "amd_smi", "rsmiBindings", "amdsmi_cli"):
-        package = {"yaml": {"apt": "python3-yaml", "dnf": "python3-pyyaml", "zypper": "python3-PyYAML"}}.get(name, {})
+        package = matrix.distribution_packages.python_modules.get(name, {})
         wanted = package.get(remedies.manager(facts) or "", f"python3-{name}")
         return Finding(
             Status.FAIL,

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from rocmdoctor.facts.packages import Package
     from rocmdoctor.matrix import Matrix
 
-CORE_SDK = (7, 9)
-"""From here on ROCm is another set of packages (amdrocm*), which replaces none of the older ones (rules.md 42)."""
 BOOT_FREE = 100 << 20
 """Bytes, where the driver of DKMS is installed: an initramfs with its firmware takes 100 MB and more (Debian 13)."""
 BOOT_FREE_INBOX = 50 << 20
@@ -135,7 +133,7 @@ def configured(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 else ()
             ),
             # The distribution's packages in AMD's place are why nothing can be configured: the pin belongs to the remedy.
-            repo_remedies.pin(facts, shadowing)
+            repo_remedies.pin(facts, matrix, shadowing)
             if shadowing
             else Fix(
                 "Finish the interrupted installation",
@@ -229,7 +227,9 @@ def one_release(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     main = counts.most_common(1)[0][0]
     odd = [p for p in plain if p.rocm_release != main]
     newest = max(counts, key=versions.key)
-    classic = [p for p in plain if p.rocm_release and versions.key(p.rocm_release) < CORE_SDK <= versions.key(newest)]
+    # From here on ROCm is another set of packages (amdrocm*), which replaces none of the older ones (rules.md 42).
+    line = versions.key(matrix.changes["amdrocm_from"])
+    classic = [p for p in plain if p.rocm_release and versions.key(p.rocm_release) < line <= versions.key(newest)]
     yield Finding(
         Status.FAIL,
         f"ROCm packages of {len(counts)} releases are mixed: {', '.join(sorted(counts, key=versions.key))}",

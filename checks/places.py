@@ -235,6 +235,7 @@ def wsl_runtime(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     if native and not (
         wheel and wheel.build == "rocm" and wheel.layout in ("bundled", "rocm-sdk") and (info is None or not info.found)
     ):
+        wsl = matrix.wsl
         yield Finding(
             Status.FAIL,
             "This WSL has a native Linux ROCm, which cannot reach the GPU here",
@@ -247,9 +248,9 @@ def wsl_runtime(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             ),
             (
                 Fix(
-                    "Install ROCm for WSL: amdgpu-install with the use cases wsl and rocm and without DKMS (ROCm 6.x and "
-                    "7.x), or AMD's librocdxg package (7.2 and later)",
-                    (("amdgpu-install", "-y", "--usecase=wsl,rocm", "--no-dkms"),),
+                    "Install ROCm for WSL: amdgpu-install with the use cases wsl and rocm and without DKMS (ROCm "
+                    f"{' and '.join(wsl.classic_lines)}), or AMD's librocdxg package ({wsl.librocdxg_from} and later)",
+                    (wsl.classic_usecase,),
                     needs=("root", "network"),
                     verify=recheck("wsl.*"),
                 ),

@@ -72,11 +72,8 @@ def numpy(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     found")."""
     env, torch = rocm_torch(facts)
     dist = env.get("numpy")
-    if (
-        dist is None
-        or versions.components(dist.version)[:1] < (2,)
-        or not matrix.faults.needs_numpy1(torch.version, _amd_built(torch))
-    ):
+    limit = matrix.faults.numpy_too_new(torch.version, _amd_built(torch)) if dist else None
+    if dist is None or limit is None or versions.key(dist.version) < versions.key(limit):
         return
     yield Finding(
         Status.WARN,
@@ -86,7 +83,7 @@ def numpy(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         (
             Fix(
                 "Install numpy 1",
-                ((env.executable, "-m", "pip", "install", "numpy<2"),),
+                ((env.executable, "-m", "pip", "install", f"numpy<{limit}"),),
                 needs=("network",),
                 verify=recheck("python.*"),
             ),

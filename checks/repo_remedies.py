@@ -14,12 +14,10 @@ if TYPE_CHECKING:
     from rocmdoctor.facts.packages import Package
     from rocmdoctor.facts.repos import Repository
     from rocmdoctor.matrix import Matrix
+    from rocmdoctor.matrix.recipes import SigningKey
 
 ROOT = ("root", "network")
 UPDATE = ("apt-get", "update")
-PIN_FILE = "/etc/apt/preferences.d/rocm-pin-600"
-PIN = ("Package: *", "Pin: release o=repo.radeon.com", "Pin-Priority: 600")
-"""AMD's own pin (rules.md 39)."""
 DOWNLOAD = "/run/rocm.gpg.key"
 """Where a key is put down before it is converted: a folder that only root writes to."""
 
@@ -62,9 +60,7 @@ def and_of(words: Iterable[str]) -> str:
 
 def fetch_key(source: Repository, matrix: Matrix, path: str = "") -> Fix:
     """Fetch the key that signs this source into the file that it names, or into AMD's own with a signed-by that names that."""
-    keys = matrix.signing_keys
-    key = next((k for k in reversed(tuple(keys.values())) if any(_host(k.url) == _host(u) for u in source.uris)), None)
-    key = key or next(iter(keys.values()))
+    key = key_of(source, matrix)
     file = path or key.keyring
     armoured = file.endswith(".asc")
     commands: list[tuple[str, ...]] = [
@@ -81,6 +77,12 @@ def fetch_key(source: Repository, matrix: Matrix, path: str = "") -> Fix:
     return Fix(title, (*commands, UPDATE), needs=ROOT, verify=recheck("repo.*"))
 
 
+def key_of(source: Repository, matrix: Matrix) -> SigningKey:
+    """AMD's key that signs this source: by the server, the newest of its keys; the classic one where none is known for it."""
+    keys = tuple(matrix.signing_keys.values())
+    return next((k for k in reversed(keys) if any(_host(k.url) == _host(u) for u in source.uris)), keys[0])
+
+
 def _name_key(source: Repository, file: str) -> tuple[str, ...]:
     """Write signed-by into a one-line source; () for a stanza."""
     if not _one_line(source):
@@ -93,12 +95,15 @@ def _name_key(source: Repository, file: str) -> tuple[str, ...]:
 def unpinned(facts: Facts, matrix: Matrix) -> list[Package]:
     """The distribution's packages that stand where AMD's of the same name belong, when nothing pins AMD's."""
     sources = [s for s in facts.repos.amd if s.kind == "apt" and s.product == "rocm"]
-    if not sources or any(p.covers_amd for p in facts.repos.pins):
+    if not sources:
         return []
-    return [p for p in facts.packages.distro_rocm if p.name in matrix.faults.shadowed_packages]
+    shadowed = matrix.faults.shadowed_packages
+    if any(p.covers(shadowed) for p in facts.repos.pins):
+        return []
+    return [p for p in facts.packages.distro_rocm if p.name in shadowed]
 
 
-def pin(facts: Facts, shadowing: list[Package]) -> Fix:
+def pin(facts: Facts, matrix: Matrix, shadowing: list[Package]) -> Fix:
     """AMD's pin, then AMD's versions of the packages: named by number where a dependency tells it, because apt never goes back to
     a lower number by itself; else the distribution's are removed first."""
     wanted = {r.name: r.version for u in known(lambda: facts.packages.unmet(), ()) for r in u.wanted if r.operator == "="}
@@ -109,10 +114,13 @@ def pin(facts: Facts, shadowing: list[Package]) -> Fix:
         commands = (("apt-get", "install", "-f", "--allow-downgrades", *exact), ("dpkg", "--configure", "-a"))
     else:
         commands = (("apt-get", "remove", *names), ("apt-get", "install", *names))
+    own = matrix.apt_pin
+    lines = own.text.splitlines()
+    origin, priority = lines[1].rpartition("o=")[2], lines[2].rpartition(" ")[2]
     return Fix(
-        f"Write AMD's pin to {PIN_FILE} (origin repo.radeon.com, priority 600), and put AMD's packages in the place of the "
+        f"Write AMD's pin to {own.path} (origin {origin}, priority {priority}), and put AMD's packages in the place of the "
         "distribution's",
-        (write(PIN_FILE, *PIN), UPDATE, *commands),
+        (write(own.path, *lines), UPDATE, *commands),
         needs=ROOT,
         verify=recheck("repo.*", "packages.*"),
     )

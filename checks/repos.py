@@ -9,6 +9,7 @@ from rocmdoctor import versions
 from rocmdoctor.checks import remedies, repo_remedies
 from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.engine import NotApplicable, check
+from rocmdoctor.facts import repo_layout
 from rocmdoctor.host import UnknownFact
 from rocmdoctor.results import Evidence, Finding, Fix, Status
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 PLACES = ("bare-metal", "vm", "wsl")
 """Repositories of an image are not this host's to mend."""
 CLASSIC = ("rocm", "amdgpu", "graphics")
-DISTRIBUTION_KEYRINGS = ("ubuntu-", "debian-archive", "linuxmint-", "pop-", "kali-archive")
-"""Names of the keyrings that distributions ship: they hold their own keys, whatever their content is."""
 
 
 def amd_sources(facts: Facts) -> tuple[Repository, ...]:
@@ -49,7 +48,7 @@ def paths(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     old unversioned rocm/apt/debian with a distribution's codename is gone."""
     for source in amd_sources(facts):
         release = source.release
-        if source.product == "amdgpu" and release and _never_a_driver(release) and not matrix.has_driver_directory(release):
+        if source.product == "amdgpu" and release and _never_a_driver(matrix, release):
             driver = matrix.driver_for(matrix.resolve(release) or release)
             directory = matrix.driver_directory(matrix.resolve(release) or release)
             yield Finding(
@@ -76,12 +75,12 @@ def paths(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 (_shown(source),),
                 repo_remedies.anew(facts, matrix),
             )
-        elif source.product == "rocm" and source.kind == "apt" and release is None and not set(source.suites) & {"ubuntu"}:
-            suite = _codename(facts, matrix)
+        elif _of_a_gone_suite(source, matrix):
+            suite, left = _codename(facts, matrix), matrix.repository_paths.unversioned_suite
             yield Finding(
                 Status.FAIL,
                 f"AMD's unversioned repository no longer has the suite {' '.join(source.suites)}",
-                "rocm/apt/debian keeps only the suite ubuntu, the last build for 20.04; codenames such as xenial were "
+                f"rocm/apt/debian keeps only the suite {left}, the last build for 20.04; codenames such as xenial were "
                 "removed. Current releases have a path each." + (f" This host needs {suite}." if suite else ""),
                 (_shown(source),),
                 repo_remedies.anew(
@@ -90,9 +89,9 @@ def paths(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                     repo_remedies.edit(
                         [source],
                         f" {source.suites[0]} main" if source.suites else "",
-                        " ubuntu main",
-                        "Name the suite of the last unversioned build (ubuntu main)",
-                        f"Edit {source.file} by hand: the suite ubuntu, for the last unversioned build",
+                        f" {left} main",
+                        f"Name the suite of the last unversioned build ({left} main)",
+                        f"Edit {source.file} by hand: the suite {left}, for the last unversioned build",
                     ),
                     first=True,
                 ),
@@ -116,12 +115,24 @@ def paths(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             )
 
 
+def _of_a_gone_suite(source: Repository, matrix: Matrix) -> bool:
+    """A source of the unversioned rocm/apt/debian that does not name the suite that is left there."""
+    if source.product != "rocm" or source.kind != "apt" or source.release is not None:
+        return False
+    return matrix.repository_paths.unversioned_suite not in source.suites
+
+
 def _no_such_directory(source: Repository, matrix: Matrix) -> str:
     """Why AMD's server has no directory of that name: a sentence, "" where it may have one (a release newer than the matrix)."""
     release = source.release or ""
     numbers = versions.components(release)
-    if source.product not in CLASSIC or len(numbers) < 2 or numbers < (5,):
+    if source.product not in CLASSIC or len(numbers) < 2:
         return ""
+    reason = _why_absent(source, matrix, release, numbers)
+    return reason if reason and versions.key(release) >= versions.key(matrix.repository_paths.judged_from) else ""
+
+
+def _why_absent(source: Repository, matrix: Matrix, release: str, numbers: tuple[int, ...]) -> str:
     if len(numbers) == 3 and numbers[2] == 0:
         return f"A final .0 is dropped in paths (it is {release[:-2]}), though packages keep it."
     by_distribution = source.kind == "apt" and source.product in ("amdgpu", "graphics")
@@ -144,9 +155,12 @@ def _distribution_follows(uri: str) -> bool:
     return any(f.startswith(("ubuntu", "debian")) for f in folders[3:])
 
 
-def _never_a_driver(release: str) -> bool:
-    """A ROCm number from 7.0 on: driver releases have numbers from 30 on since then, and 20 to 23 were the years before 5.5."""
-    return (7,) <= versions.components(release)[:1] < (20,)
+def _never_a_driver(matrix: Matrix, release: str) -> bool:
+    """A ROCm number from the release on that drivers have numbers of their own (30 and later), below the years of old ones."""
+    if matrix.is_driver_release(release) or matrix.has_driver_directory(release):
+        return False
+    years = versions.key(matrix.repository_paths.driver_years_from)
+    return versions.key(matrix.changes["driver_split_from"]) <= versions.key(release) < years
 
 
 @check(
@@ -163,9 +177,9 @@ def suites(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     to_another: dict[int, list[Repository]] = {}
     for source in amd_sources(facts):
         if source.kind == "apt":
-            wrong = [s for s in source.suites if s not in ("ubuntu", "stable") and wanted and s != wanted]
+            wrong = [s for s in source.suites if wanted and s != wanted and s not in matrix.repository_paths.own_suites]
             rocm = matrix.rocm_of_repository(source.release or "") if source.product in CLASSIC else None
-            absent = [s for s in source.suites if rocm and s not in ("ubuntu", "stable") and not _published(matrix, s, rocm)]
+            absent = [s for s in source.suites if rocm and not _published(matrix, s, rocm)]
             if absent:
                 serves = wanted if wanted and rocm and _published(matrix, wanted, rocm) else None
                 yield Finding(
@@ -196,7 +210,7 @@ def suites(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     for suite, sources in others.items():
         yield _of_another_suite(facts, matrix, suite, wanted or "", sources)
     for major, sources in to_another.items():
-        yield _for_enterprise_linux(facts, major, sources)
+        yield _for_enterprise_linux(facts, matrix, major, sources)
 
 
 def _of_another_suite(facts: Facts, matrix: Matrix, suite: str, wanted: str, sources: list[Repository]) -> Finding:
@@ -215,14 +229,16 @@ def _of_another_suite(facts: Facts, matrix: Matrix, suite: str, wanted: str, sou
 
 def _has_suite(matrix: Matrix, release: str, suite: str) -> bool:
     """AMD's repository of this release (also of one older than the matrix) has the suite."""
-    rocm = matrix.rocm_of_repository(release) or (release if (5, 3) <= versions.components(release) < (20,) else None)
+    paths = matrix.repository_paths
+    unlisted = versions.key(paths.suites_from) <= versions.key(release) < versions.key(paths.driver_years_from)
+    rocm = matrix.rocm_of_repository(release) or (release if unlisted else None)
     return rocm is not None and _published(matrix, suite, rocm)
 
 
-def _for_enterprise_linux(facts: Facts, major: int, sources: list[Repository]) -> Finding:
+def _for_enterprise_linux(facts: Facts, matrix: Matrix, major: int, sources: list[Repository]) -> Finding:
     files = list(dict.fromkeys(s.file for s in sources))
     names, one = repo_remedies.and_of(files), len(files) == 1
-    own = remedies.install(facts, "rocm-hip", "rocminfo") if facts.os.id == "fedora" else ()
+    own = remedies.install(facts, *packages) if (packages := matrix.distribution_packages.own_rocm.get(facts.os.id)) else ()
     return Finding(
         Status.WARN,
         f"{names} offer{'s' if one else ''} AMD's packages for Enterprise Linux {major} to {facts.os.name}",
@@ -240,8 +256,10 @@ def _for_enterprise_linux(facts: Facts, major: int, sources: list[Repository]) -
 
 
 def _published(matrix: Matrix, suite: str, rocm: str) -> bool:
-    """From 7.9 on the packages lie elsewhere, with suites of their own."""
-    return versions.components(rocm)[:2] >= (7, 9) or matrix.faults.has_apt_suite(suite, rocm)
+    """The suite is there, or names no distribution. amdrocm packages lie elsewhere, with suites of their own."""
+    if matrix.faults.has_apt_suite(suite, rocm) or suite in matrix.repository_paths.own_suites:
+        return True
+    return versions.key(rocm) >= versions.key(matrix.changes["amdrocm_from"])
 
 
 def _el_major(source: Repository) -> int | None:
@@ -285,7 +303,8 @@ def _unread_keyring(facts: Facts, matrix: Matrix) -> str | None:
     if any(key.fingerprint in amd for k in trusted for key in k.keys or ()):
         return None
     paths = [k.path for k in trusted if k.keys is None]
-    return next((p for p in paths if not p.rpartition("/")[2].startswith(DISTRIBUTION_KEYRINGS)), None)
+    own = matrix.distribution_packages.keyrings
+    return next((p for p in paths if not p.rpartition("/")[2].startswith(own)), None)
 
 
 def _key_findings(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
@@ -344,7 +363,8 @@ def _key_findings(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     trusted = [k for k in repos.keyrings if k.path.startswith(("/etc/apt/trusted.gpg",))]
     amd = set(matrix.signing_fingerprints)
     holding = [k for k in trusted if k.keys is not None and any(key.fingerprint in amd for key in k.keys)]
-    unknown = [k for k in trusted if k.keys is None and not k.path.rpartition("/")[2].startswith(DISTRIBUTION_KEYRINGS)]
+    own = matrix.distribution_packages.keyrings
+    unknown = [k for k in trusted if k.keys is None and not k.path.rpartition("/")[2].startswith(own)]
     if holding or any("rocm" in k.path or "amdgpu" in k.path for k in unknown):
         expired = [key for k in holding for key in k.keys or () if key.fingerprint in amd and key.expires and key.expires < today]
         if expired:
@@ -361,7 +381,7 @@ def _key_findings(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     yield Finding(
         Status.FAIL,
         "AMD's repository has no signed-by, and AMD's key is in no keyring that apt reads",
-        "apt answers NO_PUBKEY 9386B48A1A693C5C and ignores the repository." if amd else "apt ignores the repository.",
+        f"apt answers NO_PUBKEY {repo_remedies.key_of(unsigned[0], matrix).fingerprint[-16:]} and ignores the repository.",
         (_shown(unsigned[0]), Evidence("/etc/apt/trusted.gpg.d", f"{len(trusted)} keyrings, none with AMD's key")),
         (repo_remedies.fetch_key(unsigned[0], matrix),),
     )
@@ -391,9 +411,9 @@ def pin(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         (
             *(Evidence(f"package {p.name}", p.version) for p in shadowing[:3]),
             _shown(sources[0]),
-            Evidence("/etc/apt/preferences.d", "no pin for repo.radeon.com"),
+            Evidence("/etc/apt/preferences.d", f"no pin for {repo_layout.CLASSIC_HOST}"),
         ),
-        (repo_remedies.pin(facts, shadowing),),
+        (repo_remedies.pin(facts, matrix, shadowing),),
     )
 
 
@@ -428,7 +448,7 @@ def one_release(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         yield Finding(
             Status.WARN,
             "Repositories of both packaging worlds are enabled (rocm and amdrocm)",
-            "AMD asks to remove ROCm 7.2.4 and older before 7.14 or 10.x.",
+            matrix.repository_paths.two_lines,
             tuple(_shown(s) for s in sources[:3]),
             (
                 Fix(

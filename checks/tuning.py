@@ -17,6 +17,7 @@ DOCS = "https://instinct.docs.amd.com/projects/amdgpu-docs/en/latest/system-opti
 
 
 SYSCTL = "/etc/sysctl.d/60-rocm.conf"
+NUMA = "kernel.numa_balancing"
 LIMITS = "/etc/security/limits.d/60-rocm.conf"
 SMALL_MEMLOCK = 64 << 20
 """Bytes. The defaults of old and current distributions are 64 KiB to 8 MiB; systemd's newer one is an eighth of the RAM."""
@@ -56,15 +57,16 @@ def iommu(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             translated = bool(log_evidence(facts, r"iommu: Default domain type: Translated", 1))
     if not translated:
         return
+    wanted = matrix.node_tuning.iommu
     yield Finding(
         Status.WARN,
         f"{_discrete(facts)} GPUs share an IOMMU in translated mode",
         "Peer-to-peer transfers between GPUs then go through address translation: slow, and a known cause of hangs with "
-        "several GPUs. AMD asks for iommu=pt.",
-        (Evidence("/proc/cmdline", "no iommu=pt"), *log_evidence(facts, r"iommu: Default domain type", 1)),
+        f"several GPUs. AMD asks for {wanted}.",
+        (Evidence("/proc/cmdline", f"no {wanted}"), *log_evidence(facts, r"iommu: Default domain type", 1)),
         (
             Fix(
-                "Add iommu=pt to the kernel command line of the host (by the distribution's own tool)",
+                f"Add {wanted} to the kernel command line of the host (by the distribution's own tool)",
                 needs=("root", "reboot"),
                 verify=recheck("iommu.*"),
             ),
@@ -85,6 +87,7 @@ def numa(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         raise NotApplicable("no Instinct GPU: numa_balancing matters on servers of those")
     if facts.limits.numa_balancing != 1:
         return
+    wanted = f"{NUMA}={matrix.node_tuning.sysctl['mi300x'][NUMA]}"
     yield Finding(
         Status.WARN,
         "Automatic NUMA balancing is on",
@@ -93,7 +96,7 @@ def numa(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         (
             Fix(
                 f"Switch it off, now and at every boot ({SYSCTL})",
-                (write(SYSCTL, "kernel.numa_balancing=0"), ("sysctl", "-w", "kernel.numa_balancing=0")),
+                (write(SYSCTL, wanted), ("sysctl", "-w", wanted)),
                 needs=("root",),
                 verify=recheck("numa.*"),
             ),

@@ -7,9 +7,6 @@ import re
 CLASSIC_HOST = "repo.radeon.com"
 """Host of the classic ROCm and driver repositories, and the Origin of their Release files."""
 
-SHADOWED_PACKAGES = ("rocminfo", "hipcc", "rocm-cmake")
-"""Names that Ubuntu universe has with higher version numbers than AMD's (rules.md 39): a pin must cover them."""
-
 _URL = r"(?i)^[a-z][a-z0-9+.-]*://(?:[^/@]*@)?(\[[^\]]*\]|[^/:?#]*)(?::\d+)?([^?#]*)"
 _CREDENTIALS = r"(://)[^/\s@]*@"
 _RELEASE = r"^(?:\d+(?:\.\d+){0,3}|latest)$"

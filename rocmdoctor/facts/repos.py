@@ -67,9 +67,8 @@ class Pin(NamedTuple):
     pin: str
     priority: int | None
 
-    @property
-    def covers_amd(self) -> bool:
-        """Pins origin repo.radeon.com (release o=repo.radeon.com, or origin "repo.radeon.com") for every package or ROCm's, above
+    def covers(self, names: Iterable[str]) -> bool:
+        """Pins origin repo.radeon.com (release o=repo.radeon.com, or origin "repo.radeon.com") for all of these packages, above
         the 500 that every other source has: at 500 the higher version number still wins (apt_preferences(5))."""
         if self.priority is None or self.priority <= 500:
             return False
@@ -83,7 +82,7 @@ class Pin(NamedTuple):
             return False
         if not origin or not fnmatchcase(repo_layout.CLASSIC_HOST, origin):
             return False
-        return all(any(fnmatchcase(name, pattern) for pattern in self.packages) for name in repo_layout.SHADOWED_PACKAGES)
+        return all(any(fnmatchcase(name, pattern) for pattern in self.packages) for name in names)
 
 
 class Key(NamedTuple):

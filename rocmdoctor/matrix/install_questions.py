@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from rocmdoctor.matrix.document import Document
     from rocmdoctor.matrix.drivers import DriverRelease, Windows
     from rocmdoctor.matrix.extra_repositories import ExtraRepositories
-    from rocmdoctor.matrix.recipes import KeyExpiry, Recipe, SigningKey
+    from rocmdoctor.matrix.packaging import DistributionPackages, RepositoryPaths
+    from rocmdoctor.matrix.recipes import KeyExpiry, Recipe, RepoFile, SigningKey
     from rocmdoctor.matrix.running import ApuMemory, Containers, DkmsFailure, NodeTuning, Wsl
 
 
@@ -79,6 +80,27 @@ class InstallQuestions:
         from rocmdoctor.matrix.recipes import read_key_expiry
 
         return read_key_expiry(self._doc)
+
+    @cached_property
+    def apt_pin(self) -> RepoFile:
+        """AMD's pin for the packages of its classic apt repositories."""
+        from rocmdoctor.matrix.recipes import read_apt_pin
+
+        return read_apt_pin(self._doc)
+
+    @cached_property
+    def repository_paths(self) -> RepositoryPaths:
+        """What paths of AMD's repositories have, and since when."""
+        from rocmdoctor.matrix.packaging import read_repository_paths
+
+        return read_repository_paths(self._doc)
+
+    @cached_property
+    def distribution_packages(self) -> DistributionPackages:
+        """Names of distributions' own packages and keyrings."""
+        from rocmdoctor.matrix.packaging import read_distribution_packages
+
+        return read_distribution_packages(self._doc)
 
     # drivers -------------------------------------------------------------------------------------------------
 
@@ -152,6 +174,10 @@ class InstallQuestions:
     def has_driver_directory(self, name: str) -> bool:
         """Whether repo.radeon.com/amdgpu/`name` is a directory the matrix knows ("30.30"; "7.2" never was one)."""
         return name in self.driver_repo_dirs
+
+    def is_driver_release(self, number: str) -> bool:
+        """Whether this is the number of a driver release that the matrix knows; no row is read."""
+        return ".".join(map(str, (*versions.components(number), 0, 0)[:3])) in self._doc.entry_keys("driver_releases")
 
     def is_newer_driver_than_known(self, driver: str) -> bool:
         return versions.key(driver) > versions.key(self.driver_releases[-1].version)

@@ -31,6 +31,14 @@ class ApuPair(NamedTuple):
         return ", ".join(f"{named.get(kind, kind)} {release}" for kind, release in self.kernels.items()) + " or later"
 
 
+class StopsAll(NamedTuple):
+    """A card of one of these targets stops every GPU of the machine; `last_good` is the last ROCm that works beside it."""
+
+    gfx: tuple[str, ...]
+    rocm_from: str
+    last_good: str
+
+
 class KnownFaults:
     """Typed answers from the section known_faults; each entry is parsed when it is asked for."""
 
@@ -47,10 +55,11 @@ class KnownFaults:
         for row in self._entry(name, frozenset({"rows"}))["rows"].sequence():
             yield row.fields(required, _NOTES)
 
-    def gfx803_stops(self, rocm: str) -> bool:
-        """One gfx803 card stops every GPU of the machine with this ROCm (rules.md 18)."""
-        fields = self._entry("gfx803_stops_all", frozenset({"rocm_from", "last_good"}))
-        return versions.key(rocm) >= versions.key(fields["rocm_from"].text())
+    def stops_all(self, rocm: str) -> StopsAll | None:
+        """The old targets of which one card stops every GPU of the machine with this ROCm (rules.md 18)."""
+        fields = self._entry("gfx803_stops_all", frozenset({"gfx", "rocm_from", "last_good"}))
+        found = StopsAll(fields["gfx"].texts(), fields["rocm_from"].text(), fields["last_good"].text())
+        return found if versions.key(rocm) >= versions.key(found.rocm_from) else None
 
     def native(self, gfx: str, rocm: str) -> str | None:
         """Why a target is broken in this ROCm whatever is set; None when nothing is known against it."""
@@ -86,12 +95,15 @@ class KnownFaults:
         fields = self._entry("pynvml_without_amdsmi", frozenset({"torch_from", "torch_before"}))
         return versions.key(fields["torch_from"].text()) <= _release(torch) < versions.key(fields["torch_before"].text())
 
-    def needs_numpy1(self, torch: str, amd_rocm: str | None = None) -> bool:
-        """This torch was built against numpy 1. `amd_rocm`: the ROCm release of a wheel that AMD itself built, else None."""
-        fields = self._entry("numpy1_only", frozenset({"torch_before", "amd_wheels_to"}))
+    def numpy_too_new(self, torch: str, amd_rocm: str | None = None) -> str | None:
+        """The first numpy that a torch built against numpy 1 cannot use; None for others. `amd_rocm`: the ROCm release of a wheel
+        that AMD itself built, else None."""
+        fields = self._entry("numpy1_only", frozenset({"numpy_from", "torch_before", "amd_wheels_to"}))
         if amd_rocm:
-            return versions.key(amd_rocm) <= versions.key(fields["amd_wheels_to"].text())
-        return _release(torch) < versions.key(fields["torch_before"].text())
+            old = versions.key(amd_rocm) <= versions.key(fields["amd_wheels_to"].text())
+        else:
+            old = _release(torch) < versions.key(fields["torch_before"].text())
+        return fields["numpy_from"].text() if old else None
 
     def apu_pair(self, gfx: str) -> ApuPair | None:
         """First ROCm and kernels that AMD names together for this APU target."""
@@ -128,13 +140,13 @@ class KnownFaults:
 
     def lint(self) -> None:
         """Reads every entry once. Raises MatrixError for the first that is wrong."""
-        self.gfx803_stops("7.0.0")
+        self.stops_all("7.0.0")
         self.native("", "7.0.0")
         self.triton_hip_major("", "")
         self.has_apt_suite("", "7.0.0")
         self.last_hwe_kernel("")
         self.pynvml_confuses("2.5.0")
-        self.needs_numpy1("2.5.0")
+        self.numpy_too_new("2.5.0")
         self.apu_pair("")
         self.bad_firmware("", "")
         self.clang_needs_newest_headers("18", None)

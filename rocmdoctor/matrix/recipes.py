@@ -152,6 +152,14 @@ def read_key_expiry(doc: Document) -> KeyExpiry:
     return KeyExpiry(fields["refuses"].texts(), fields["accepts"].texts(), fields["warns"].texts())
 
 
+def read_apt_pin(doc: Document) -> RepoFile:
+    """The pin that AMD's classic recipes for apt write; it has no places to fill."""
+    form = _form(doc, "classic-5/apt")
+    if form is None or "pin" not in form:
+        raise doc.fail("recipe_forms/classic-5/apt", "has no pin")
+    return _required_file(form["pin"], {})
+
+
 def read_systems(doc: Document, name: str) -> Mapping[str, tuple[str, ...]]:
     """Distribution id to the versions that AMD's install pages name."""
     node = doc.entry("recipe_systems", name)

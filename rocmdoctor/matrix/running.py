@@ -88,6 +88,8 @@ class Wsl(NamedTuple):
     guests: tuple[str, ...]
     adrenalin: Mapping[str, str]
     classic_usecase: tuple[str, ...]
+    """The command that installs ROCm for WSL in the lines of `classic_lines`."""
+    classic_lines: tuple[str, ...]
     note: str
     source: tuple[str, ...]
 
@@ -177,12 +179,13 @@ def read_containers(doc: Document) -> Containers:
 
 def read_wsl(doc: Document) -> Wsl:
     texts = ("dxg_env", "dxg_default_from", "librocdxg_from", "packaged_from", "note")
-    fields = doc.section("wsl").fields(frozenset({"source", "guests", "adrenalin", "classic_usecase", *texts}))
+    fields = doc.section("wsl").fields(frozenset({"source", "guests", "adrenalin", "classic_usecase", "classic_lines", *texts}))
     return Wsl(
         **{name: fields[name].text() for name in texts},
         guests=fields["guests"].texts(),
         adrenalin=fields["adrenalin"].mapping_of_texts(),
         classic_usecase=fields["classic_usecase"].texts(),
+        classic_lines=fields["classic_lines"].texts(),
         source=fields["source"].sources(),
     )
 

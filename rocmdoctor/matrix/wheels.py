@@ -94,6 +94,8 @@ class WheelRules(NamedTuple):
     """How wheels are read. Versions are torch releases unless the name says otherwise."""
 
     manylinux_2_28_from: str
+    manylinux_glibc: str
+    """The glibc that manylinux_2_28 wheels want."""
     bundled_libraries_until: str
     """The last ROCm index whose wheels carry the ROCm libraries in torch/lib."""
     version_rocm_from: str
@@ -233,6 +235,7 @@ def read_wheel_faults(doc: Document) -> tuple[WheelFault, ...]:
 def read_wheel_rules(doc: Document) -> WheelRules:
     texts = (
         "manylinux_2_28_from",
+        "manylinux_glibc",
         "bundled_libraries_until",
         "version_rocm_from",
         "numpy_2_from",

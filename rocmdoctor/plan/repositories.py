@@ -160,7 +160,11 @@ def _pin(draft: Draft, recipe: Recipe) -> None:
     if recipe.pin is None:
         return
     for pin in known(lambda: draft.facts.repos.pins, ()):
-        if pin.covers_amd and (pin.priority or 0) >= PIN_PRIORITY and pin.file != recipe.pin.path:
+        if (
+            pin.covers(draft.matrix.faults.shadowed_packages)
+            and (pin.priority or 0) >= PIN_PRIORITY
+            and pin.file != recipe.pin.path
+        ):
             draft.note(f"{pin.file} pins AMD's packages already")
             return
     reason = "the distribution's rocminfo, hipcc and rocm-cmake have higher numbers and older code"

@@ -94,7 +94,7 @@ def _leftovers(draft: Draft) -> None:
     facts = draft.facts
     for pin in known(lambda: facts.repos.pins, ()):
         alone = [p for p in facts.repos.pins if p.file == pin.file] == [pin]
-        if pin.covers_amd and alone:
+        if pin.covers(draft.matrix.faults.shadowed_packages) and alone:
             name = pin.file.rpartition("/")[2]
             draft.steps.append(RemoveFile(f"pin-{name}", f"Remove {pin.file}", "the pin of AMD's packages", path=pin.file))
     keys = {key.keyring for key in draft.matrix.signing_keys.values()}

@@ -8,6 +8,7 @@ from rocmdoctor.facts.apt_sources import parse_deb822, parse_list, parse_prefere
 from rocmdoctor.facts.repos import Pin
 
 PATH = "/etc/apt/sources.list.d/rocm.list"
+SHADOWED = ("rocminfo", "hipcc", "rocm-cmake", "rocm-device-libs")
 ROCM = "deb [arch=amd64,i386 signed-by=/etc/apt/keyrings/rocm.gpg] https://repo.radeon.com/rocm/apt/6.2 noble main proprietary"
 
 
@@ -231,7 +232,7 @@ def test_preferences() -> None:
 )
 def test_pins_that_cover_amds_packages(packages: str, pin: str, covers: bool) -> None:
     (found,) = parse_preferences("p", f"Package: {packages}\nPin: {pin}\nPin-Priority: 600\n")
-    assert found.covers_amd is covers
+    assert found.covers(SHADOWED) is covers
 
 
 @pytest.mark.parametrize(
@@ -245,4 +246,4 @@ def test_priorities(text: str, priority: int | None) -> None:
 @given(st.text(alphabet="Package: Pin-riorty*\n,=o", max_size=150) | st.text(max_size=100))
 def test_no_preferences_break_it(text: str) -> None:
     for pin in parse_preferences("p", text):
-        assert pin.covers_amd in (True, False)
+        assert pin.covers(SHADOWED) in (True, False)

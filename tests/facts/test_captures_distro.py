@@ -113,6 +113,6 @@ def test_an_expired_key() -> None:
 
 def test_a_healthy_host_has_its_pin_and_a_key_of_unknown_content() -> None:
     found = repos.gather(open_snapshot(shared("cases", "H01-ubuntu2204-mi250x-rocm620")))
-    assert [p.covers_amd for p in found.pins] == [True]
+    assert [p.covers(("rocminfo", "hipcc")) for p in found.pins] == [True]
     keyring = found.keyring("/etc/apt/keyrings/rocm.gpg")
     assert keyring is not None and keyring.keys is None

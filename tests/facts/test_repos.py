@@ -36,7 +36,7 @@ def test_an_apt_host() -> None:
         "ubuntu.sources",
     ]
     assert [(s.product, s.release, s.types) for s in found.amd] == [("amdgpu", "6.2", ("deb",)), ("rocm", "6.2", ("deb",))]
-    assert [p.covers_amd for p in found.pins] == [True]
+    assert [p.covers(("rocminfo", "hipcc")) for p in found.pins] == [True]
     assert found.unreadable == ()
     keyring = found.keyring("/etc/apt/keyrings/rocm.gpg")
     assert keyring is not None and keyring.keys == () and not keyring.armored

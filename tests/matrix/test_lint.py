@@ -122,7 +122,7 @@ def test_schema_refuses(matrix: Matrix, old: str, new: str) -> None:
 def test_the_file_is_readable(matrix: Matrix) -> None:
     """A maintained file: no long lines, no tabs, every version quoted, well under 2,500 lines."""
     lines = matrix.path.read_text(encoding="utf-8").splitlines()
-    assert len(lines) < 2450
+    assert len(lines) < 2500
     assert not [n for n, line in enumerate(lines, 1) if len(line) > 165 or "\t" in line or line != line.rstrip()]
     first = lines.index("driver_windows:")  # sources are prose
     plain = [
