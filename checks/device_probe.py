@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rocmdoctor import versions
-from rocmdoctor.checks import fitting, remedies
+from rocmdoctor.checks import remedies
 from rocmdoctor.checks.binding import GIVEN_AWAY, ON_A_KERNEL, without_driver
 from rocmdoctor.checks.remedies import initramfs, log_evidence, recheck, said
 from rocmdoctor.engine import NotApplicable, check
@@ -34,10 +34,12 @@ def firmware_loaded(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         facts, r"Fatal error during GPU init|probe of \S+ failed|amdgpu_device_ip_(early_)?init failed|sw_init of IP block"
     ):
         return
-    package, new_kernel = _firmware_package(facts, matrix)
+    from rocmdoctor.checks import device_remedies
+
+    package, new_kernel = device_remedies.firmware_package(facts, matrix)
     # A kernel that is too old for the GPU as well is part of this remedy: both come from a distribution older than the card.
     first = known(lambda: next((f for f in (_first_kernel(facts, matrix, g) for g in broken) if f), None), None)
-    kernel = _newer_kernel(facts, matrix, first) if first and facts.amdgpu.kind != "dkms" else None
+    kernel = device_remedies.newer_kernel(facts, matrix, first) if first and facts.amdgpu.kind != "dkms" else None
     yield Finding(
         Status.FAIL,
         f"Firmware of the {broken[0].label} is missing, so the driver gave the GPU up",
@@ -61,18 +63,6 @@ def firmware_loaded(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             ),
         ),
     )
-
-
-def _firmware_package(facts: Facts, matrix: Matrix) -> tuple[str, bool]:
-    """The package that ships amdgpu's firmware here, and whether a newer kernel belongs to the remedy (APUs with the inbox
-    driver)."""
-    apu = any(g.klass == "apu" for g in without_driver(facts))
-    packages = known(lambda: facts.packages, None)
-    if packages and packages.has("amdgpu-dkms"):
-        return "amdgpu-dkms-firmware", False
-    if packages and packages.has("rock-dkms"):
-        return "rock-dkms-firmware", False
-    return matrix.distribution_packages.firmware(facts.os.ids), apu
 
 
 @check(
@@ -118,6 +108,9 @@ def kernel_knows(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         first = _first_kernel(facts, matrix, gpu)
         if first is None:
             continue
+        from rocmdoctor.checks import device_remedies
+
+        other = device_remedies.oem_kernel(facts) if gpu.klass == "apu" else device_remedies.packaged_driver(facts, matrix, gpu)
         yield Finding(
             Status.FAIL,
             f"The kernel {facts.kernel.release} is too old for the {gpu.label} ({gpu.gfx})",
@@ -128,9 +121,9 @@ def kernel_knows(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 *log_evidence(facts, r"Fatal error during GPU init|probe of \S+ failed|Unknown|unsupported", 3),
             ),
             (
-                _newer_kernel(facts, matrix, first),
+                device_remedies.newer_kernel(facts, matrix, first),
                 # AMD's packaged driver is not for the APUs of its Ryzen table (rules.md 10).
-                *((_oem_kernel(facts),) if gpu.klass == "apu" else (*_packaged_driver(facts, matrix, gpu),)),
+                *((other,) if other else ()),
             ),
         )
 
@@ -140,62 +133,6 @@ def _first_kernel(facts: Facts, matrix: Matrix, gpu: Gpu) -> str | None:
     since = matrix.kfd_since(gpu.gfx) if gpu.gfx and gpu.driver != "radeon" else None
     first = since[1] or since[0] if since else None
     return first if first and versions.components(facts.kernel.release)[:2] < versions.components(first)[:2] else None
-
-
-def _newer_kernel(facts: Facts, matrix: Matrix, first: str) -> Fix:
-    os = facts.os
-    last = matrix.faults.last_hwe_kernel(os.version_id or "") if os.id == "ubuntu" else None
-    if last and versions.key(last) < versions.key(first):
-        return Fix(
-            f"Upgrade to a newer Ubuntu LTS: the last HWE kernel of {os.version_id} is {last}, and the GPU needs Linux "
-            f"{first} or newer",
-            needs=("root", "network", "reboot"),
-            verify=recheck("kernel.*", "amdgpu_module.*"),
-        )
-    if os.id == "ubuntu" and os.version_id:
-        return Fix(
-            f"Install the HWE kernel of Ubuntu {os.version_id} (Linux {first} or newer is needed)",
-            remedies.install(facts, f"linux-generic-hwe-{os.version_id}"),
-            needs=("root", "network", "reboot"),
-            verify=recheck("kernel.*", "amdgpu_module.*"),
-        )
-    return Fix(
-        f"Boot a kernel of at least Linux {first}",
-        needs=("root", "network", "reboot"),
-        verify=recheck("kernel.*", "amdgpu_module.*"),
-    )
-
-
-def _oem_kernel(facts: Facts) -> Fix:
-    lts = facts.os.version_id if facts.os.id == "ubuntu" else None
-    return Fix(
-        f"Or install Ubuntu's OEM kernel (linux-oem-{lts}), which AMD names for Ryzen APUs, with a current linux-firmware; not "
-        "AMD's packaged driver, which is not meant for this APU"
-        if lts
-        else "AMD's packaged driver is no way round it: for this APU AMD wants the kernel's own driver, with a current "
-        "linux-firmware",
-        remedies.install(facts, f"linux-oem-{lts}", "linux-firmware") if lts else (),
-        needs=("root", "network", "reboot"),
-    )
-
-
-def _packaged_driver(facts: Facts, matrix: Matrix, gpu: Gpu) -> tuple[Fix, ...]:
-    """AMD's packaged driver brings the GPU to an older kernel, where a release lists all of them; not for APUs (rules.md 10)."""
-    base = fitting.base_of(facts, matrix)
-    if gpu.klass == "apu" or base is None:
-        return ()
-    family, release = gpu.family, facts.kernel.release
-    for rocm in reversed(matrix.versions):
-        if fitting.fits(facts, matrix, rocm, base) and matrix.kernel(rocm, base.id, base.version, release, family=family).ok:
-            return (
-                Fix(
-                    f"Install AMD's packaged driver (amdgpu-dkms) with ROCm {rocm}, whose list names this kernel and GPU",
-                    (("rocmdoctor", "install", "--rocm", rocm, "--driver", "dkms"),),
-                    needs=("root", "network", "reboot"),
-                    verify=recheck("kernel.*", "amdgpu_module.*"),
-                ),
-            )
-    return ()
 
 
 @check(
@@ -231,6 +168,8 @@ def bound(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         old = gpu.driver == "radeon"
         if old and served:
             continue  # a display card of another age beside the compute GPU
+        from rocmdoctor.checks import device_remedies
+
         yield Finding(
             Status.FAIL,
             f"The {gpu.label} at {gpu.pci_address} is "
@@ -258,32 +197,8 @@ def bound(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 else Fix(
                     "Read `dmesg | grep amdgpu` from the first error on; a reboot clears a card that was left in a bad state",
                 ),
-                *(() if old else _by_what_the_log_says(facts, matrix)),
+                *(() if old else device_remedies.by_what_the_log_says(facts, matrix)),
             ),
-        )
-
-
-def _by_what_the_log_says(facts: Facts, matrix: Matrix) -> Iterator[Fix]:
-    """Remedies for the usual reasons of a probe that failed, where the kernel log names one."""
-    vm = facts.place.kind == "vm"
-    if said(facts, r"unable to locate a bios rom|invalid pci rom|no vbios|vbios.*not found"):
-        yield Fix(
-            "The card's video BIOS could not be read: give the guest the card's ROM in the hypervisor (romfile=), and boot it by "
-            "UEFI"
-            if vm
-            else "The card's video BIOS could not be read: make another card the primary one, or boot by UEFI without CSM"
-        )
-    elif said(facts, r"amdgpu.*(psp|smu).*(fail|error|not respond)|firmware loading failed"):
-        package, _ = _firmware_package(facts, matrix)
-        yield Fix(
-            f"If the lines name PSP, SMU or firmware: update the firmware package ({package}), rebuild the initramfs"
-            + (
-                ", and power-cycle the host of this guest: some cards are not reset between guests"
-                if vm
-                else ", and switch the machine off completely once"
-            ),
-            (*remedies.install(facts, package), *((initramfs(facts),) if initramfs(facts) else ())),
-            needs=("root", "network", "reboot"),
         )
 
 
