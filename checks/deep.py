@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from rocmdoctor.checks import remedies
 from rocmdoctor.checks.endings import OPENS, again, evidence_of, how, kernel_log, meaning, sign
-from rocmdoctor.checks.torch import rocm_torch, wheel_fix
+from rocmdoctor.checks.torch import rocm_torch
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
 from rocmdoctor.results import Evidence, Finding, Fix, Status
@@ -237,5 +237,7 @@ def _fixes(facts: Facts, matrix: Matrix, env: PythonEnv, kind: str, text: str = 
         title = "Try it without LD_LIBRARY_PATH: the wheel finds its own libraries"
         fixes += (Fix(title, (("env", "-u", "LD_LIBRARY_PATH", python, "-c", "import torch"),), verify=verify),)
     if kind in ("no-code", "library", "symbol", "module", "broken"):
+        from rocmdoctor.checks.torch_remedies import wheel_fix
+
         return fixes + wheel_fix(facts, matrix, env, "Install the wheel that fits this host")
     return (*fixes, kernel_log("torch_build.*", "torch_arch.*"))

@@ -7,20 +7,19 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rocmdoctor import versions
-from rocmdoctor.checks import fitting, remedies
+from rocmdoctor.checks import remedies
 from rocmdoctor.checks.binding import nvidia_here
 from rocmdoctor.checks.environment import acts_as, in_sight, override_fix
 from rocmdoctor.checks.installed import real_installs
 from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.engine import NotApplicable, check
-from rocmdoctor.facts import Facts, known
+from rocmdoctor.facts import Facts
 from rocmdoctor.matrix import Matrix, Verdict
 from rocmdoctor.results import Evidence, Finding, Fix, Status
 
 if TYPE_CHECKING:
     from rocmdoctor.facts.gpus import Gpu
     from rocmdoctor.facts.pythons import PythonEnv, Torch
-    from rocmdoctor.matrix.wheel_choice import WheelChoice
 
 
 def rocm_torch(facts: Facts) -> tuple[PythonEnv, Torch]:
@@ -33,64 +32,6 @@ def rocm_torch(facts: Facts) -> tuple[PythonEnv, Torch]:
     if env.torch.build != "rocm":
         raise NotApplicable("PyTorch is not a ROCm build: see torch_build.rocm")
     return env, env.torch
-
-
-def wheel_fix(facts: Facts, matrix: Matrix, env: PythonEnv, title: str) -> tuple[Fix, ...]:
-    """Install the newest ROCm wheel that fits this GPU, Python and driver, with its companions, from its own index.
-
-    --index-url and not --extra-index-url: with the latter pip may take the CUDA build of the default index.
-    """
-    gpus = known(lambda: facts.gpus, ())
-    gfx = next((g.gfx for g in sorted(gpus, key=lambda g: g.klass == "apu") if g.gfx), None)
-    if gfx is None:
-        if gpus:
-            return ()
-        return (Fix(f"{title}, from the index of the ROCm release that the image is for"),)
-    python = versions.major_minor(env.version)
-    choices = fitting.wheels(facts, matrix, gfx, python)
-    if not choices:
-        choices = fitting.wheels(facts, matrix, gfx) or fitting.wheels(facts, matrix, gfx, any_driver=True)
-        if not choices:
-            return (
-                Fix(f"No official ROCm wheel has code for {gfx}; AMD's per-GPU indexes (TheRock) may: see the documentation"),
-            )
-        return (_newer_python(facts, matrix, choices[0], gfx, python),)
-    best = choices[0]
-    return (
-        Fix(
-            f"{title}: torch {best.torch} for ROCm {best.rocm}",
-            (
-                (env.executable, "-m", "pip", "uninstall", "-y", "torch", "torchvision", "torchaudio", *_tritons(env)),
-                (env.executable, "-m", "pip", "install", "--index-url", best.index_url, *best.requirements),
-            ),
-            needs=("network",),
-            verify=recheck("torch_build.*", "torch_arch.*"),
-        ),
-    )
-
-
-def _newer_python(facts: Facts, matrix: Matrix, best: WheelChoice, gfx: str, python: str) -> Fix:
-    """An environment of a Python that has the wheel: the newest that fits of those that PyTorch builds for."""
-    right = (f"3.{minor}" for minor in range(13, 8, -1))
-    other = next((p for p in right if best in fitting.wheels(facts, matrix, gfx, p, any_driver=True)), None)
-    driver = known(lambda: facts.driver_release, None)
-    carried = not driver or best in fitting.wheels(facts, matrix, gfx)
-    if other is None:
-        return Fix(f"No ROCm wheel for {gfx} fits this host")
-    return Fix(
-        (f"Python {python} has no ROCm wheel for {gfx}: make" if other != python else "Make")
-        + f" an environment with Python {other} (to be installed first where it is missing), and put torch {best.torch} from "
-        f"{best.index_url} into it" + ("" if carried else f"; it wants a newer driver than {driver}"),
-        (
-            (f"python{other}", "-m", "venv", "rocm-venv"),
-            ("rocm-venv/bin/pip", "install", "--index-url", best.index_url, *best.requirements),
-        ),
-        needs=("network",),
-    )
-
-
-def _tritons(env: PythonEnv) -> tuple[str, ...]:
-    return tuple(name for name in ("triton", "pytorch-triton-rocm", "triton-rocm") if env.get(name))
 
 
 @check("torch_build.rocm", title="PyTorch is a ROCm build", after=["gpu_present.device"], docs=[remedies.PYTORCH], image=True)
@@ -114,6 +55,8 @@ def build(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         for d in (env.get(n) for n in ("torchvision", "torchaudio", "pytorch-triton-rocm", "triton-rocm"))
         if d and ("rocm" in d.version or "rocm" in d.name)
     ]
+    from rocmdoctor.checks.torch_remedies import wheel_fix
+
     words = {"cuda": "CUDA", "cpu": "CPU", "xpu": "Intel XPU"}.get(torch.build, torch.build)
     silently = ", and silently computes on the CPU" if torch.build == "cpu" else ""
     detail = f"torch.version.hip is None: this build cannot use an AMD GPU{silently}."
@@ -165,6 +108,8 @@ def arch(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         targets = torch.library_gfx or compiled or frozenset()
         if gpu.gfx in targets and compiled:
             targets = compiled  # rocBLAS has it, and libtorch is what lacks it
+        from rocmdoctor.checks.torch_remedies import wheel_fix
+
         yield Finding(
             Status.WARN if served else Status.FAIL,
             f"torch {torch.version} has no code for the {gpu.label} ({gpu.gfx})",
