@@ -5,6 +5,7 @@ has failed becomes `skip` because of that, and what it breaks itself becomes `er
 """
 
 import time
+from _thread import get_ident
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
@@ -218,29 +219,24 @@ def in_order(checks: Sequence[Check]) -> tuple[Check, ...]:
     return tuple(done.values())
 
 
-def run(
-    checks: Sequence[Check],
-    selected: Sequence[Check],
-    facts: "Facts",
-    matrix: "Matrix",
-    *,
-    profile: str | None = None,
-    unreported: Iterable[str] = (),
-    time_limit: float | None = None,
-    deadline: float | None = None,
-) -> tuple[Result, ...]:
-    """Judge. What a selected check comes after is judged too, and reported only when it failed and is not among `unreported`
-    (globs that somebody asked to leave out: what waits for such a failure is skipped because of it all the same).
+class Course(NamedTuple):
+    """What a run goes through, made once for any number of hosts."""
 
-    `time_limit` is for each check and `deadline` for the whole run, in seconds; None: TIME_LIMIT and DEADLINE, and for deep
-    checks DEEP_TIME_LIMIT and DEEP_DEADLINE. Checks that the deadline cuts off are errors. Without a deep check in `selected`
-    none is run, whatever comes after it.
-    """
-    chosen = {c.id for c in selected}
-    silent = {c.id for c in checks for pattern in unreported if fnmatchcase(c.id, pattern) or fnmatchcase(c.area, pattern)}
+    checks: tuple[Check, ...]
+    """Those that are selected and what they come after, in order."""
+    chosen: frozenset[str]
+    silent: frozenset[str]
+    """Not reported when they fail."""
+    deep: bool
+
+
+def course(checks: Sequence[Check], selected: Sequence[Check], unreported: Iterable[str] = ()) -> Course:
+    """What a selected check comes after is judged too, and reported only when it failed and is not among `unreported` (globs
+    that somebody asked to leave out: what waits for such a failure is skipped because of it all the same). Without a deep check
+    in `selected` none is run, whatever comes after it."""
+    unwanted = tuple(unreported)
+    silent = {c.id for c in checks for pattern in unwanted if fnmatchcase(c.id, pattern) or fnmatchcase(c.area, pattern)}
     deep = any(c.deep for c in selected)
-    if deadline is None:
-        deadline = DEEP_DEADLINE if deep else DEADLINE
     by_id = {c.id: c for c in checks}
     needed: set[str] = set()
 
@@ -253,13 +249,47 @@ def run(
 
     for check in selected:
         need(check)
+    ordered = tuple(c for c in in_order(checks) if c.id in needed)
+    return Course(ordered, frozenset(c.id for c in selected), frozenset(silent), deep)
+
+
+def run(
+    checks: Sequence[Check],
+    selected: Sequence[Check],
+    facts: "Facts",
+    matrix: "Matrix",
+    *,
+    profile: str | None = None,
+    unreported: Iterable[str] = (),
+    time_limit: float | None = None,
+    deadline: float | None = None,
+) -> tuple[Result, ...]:
+    """Judge one host: `follow` with the course of these checks."""
+    way = course(checks, selected, unreported)
+    return follow(way, facts, matrix, profile=profile, time_limit=time_limit, deadline=deadline)
+
+
+def follow(
+    way: Course,
+    facts: "Facts",
+    matrix: "Matrix",
+    *,
+    profile: str | None = None,
+    time_limit: float | None = None,
+    deadline: float | None = None,
+) -> tuple[Result, ...]:
+    """The results of a host.
+
+    `time_limit` is for each check and `deadline` for the whole run, in seconds; None: TIME_LIMIT and DEADLINE, and for deep
+    checks DEEP_TIME_LIMIT and DEEP_DEADLINE. Checks that the deadline cuts off are errors.
+    """
+    if deadline is None:
+        deadline = DEEP_DEADLINE if way.deep else DEADLINE
     started = time.monotonic()
     cause: dict[str, str] = {}  # id of a check that did not hold -> id of the failure behind it
     reported: list[Result] = []
     with _alarm():
-        for check in in_order(checks):
-            if check.id not in needed:
-                continue
+        for check in way.checks:
             left = deadline - (time.monotonic() - started)
             limit = time_limit or (DEEP_TIME_LIMIT if check.deep else TIME_LIMIT)
             results = judge(check, facts, matrix, cause, profile, min(limit, left))
@@ -267,7 +297,7 @@ def run(
                 cause[check.id] = check.id
             elif results[0].because_of:
                 cause[check.id] = results[0].because_of
-            if check.id in chosen or (check.id in cause.values() and check.id not in silent):
+            if check.id in way.chosen or (check.id in cause.values() and check.id not in way.silent):
                 reported += results
     return tuple(reported)
 
@@ -347,23 +377,28 @@ class _alarm:
     nested: the handler is set by the outermost one, which is what costs."""
 
     depth = 0
+    thread = 0
+    """That of the outermost block."""
 
     def __enter__(self) -> None:
-        import signal
-        import threading
+        if _alarm.depth and _alarm.thread == get_ident():
+            self.mine = True
+        else:
+            import signal
+            import threading
 
-        self.mine = threading.current_thread() is threading.main_thread()
-        if self.mine:
-            if _alarm.depth == 0:
+            self.mine = threading.current_thread() is threading.main_thread()
+            if self.mine:
                 self.previous = signal.signal(signal.SIGALRM, self._ring)
-            _alarm.depth += 1
+                _alarm.thread = get_ident()
+        _alarm.depth += self.mine
 
     def __exit__(self, *exc: object) -> None:
         if self.mine:
-            import signal
-
             _alarm.depth -= 1
             if _alarm.depth == 0:
+                import signal
+
                 signal.signal(signal.SIGALRM, self.previous)
 
     @staticmethod

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ def gather(host: "Host") -> OsRelease:
     return parse(text or "")
 
 
+@lru_cache(maxsize=32)  # a fleet has few
 def parse(text: str) -> OsRelease:
     """An os-release file. Never fails: lines that no shell could read are left out."""
     values = {key: value.splitlines()[0][:_VALUE_LIMIT] for key, value in _assignments(text[:_LIMIT]).items() if value.strip()}

@@ -5,6 +5,7 @@ are read for AMD GPUs only (mem_info_*: drivers/gpu/drm/amd/amdgpu/amdgpu_vram_m
 """
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from rocmdoctor.facts.sysfs import attribute, hexadecimal, number
@@ -150,6 +151,7 @@ def _gpu(host: Host, folder: str, plain: PciDevice, uevent: dict[str, str]) -> P
     )
 
 
+@lru_cache(maxsize=256)  # at most a page each; like machines have them in common
 def parse_resource(text: str) -> tuple[tuple[int, int, int], ...]:
     """`resource`: a line "0xSTART 0xEND 0xFLAGS" for each of six BARs, the ROM, SR-IOV BARs and bridge windows."""
     bars = []

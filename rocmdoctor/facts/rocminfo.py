@@ -69,10 +69,9 @@ _TARGET = r"gfx[0-9a-f]{3,5}(?![0-9a-z-])"
 _MODULE = r"ROCk module version (\S+) is loaded"
 _OLD_ISA = r"AMD:AMDGPU:(\d{1,3}):(\d{1,3}):(\d{1,3})"  # ROCm 1.x and 2.x
 
-_LABELS = (
+_LABELS = frozenset((
     "Name", "Uuid", "Marketing Name", "Device Type", "Node", "BDFID", "Domain", "Chip ID", "Memory Properties", "Segment", "Size",
-    "Runtime Version",
-)  # fmt: skip
+))  # fmt: skip
 
 # In order of precedence: what is nearest to the cause comes first, its consequences later. (kind, substring in lower case)
 _ERRORS = (
@@ -182,27 +181,14 @@ def _target(text: str) -> str | None:
     return f"gfx{int(old.group(1))}{int(old.group(2)):x}{int(old.group(3)):x}" if old else None
 
 
-def _labelled(line: str) -> tuple[str, str] | None:
-    label, colon, value = line.partition(":")
-    if not colon or label not in _LABELS:
-        return None
-    return label, value.strip()
-
-
 def _agents(lines: list[str]) -> tuple[Agent, ...]:
     """Agents of the listing. Without headings (a fragment), a Name that is no ISA's begins the next agent."""
     blocks: list[_Block] = []
     current: _Block | None = None
     for line in lines:
-        heading = re.match(_HEADING, line)
-        if heading:
-            current = _Block(int(heading.group(1)))
-            blocks.append(current)
-        else:
-            pair = _labelled(line)
-            if not pair or pair[0] == "Runtime Version":
-                continue
-            label, value = pair
+        label, colon, value = line.partition(":")
+        if label in _LABELS and colon:
+            value = value.strip()
             if label == "Name" and value.startswith(("amdgcn-", "AMD:AMDGPU")):
                 if current and len(current.isa) < 64:
                     current.isa.append(value)
@@ -212,6 +198,9 @@ def _agents(lines: list[str]) -> tuple[Agent, ...]:
                 blocks.append(current)
             if current:
                 current.put(label, value)
+        elif line.startswith("Agent ") and (heading := re.match(_HEADING, line)):
+            current = _Block(int(heading.group(1)))
+            blocks.append(current)
         if len(blocks) > MAX_AGENTS:
             break
     return tuple(a for a in (b.agent() for b in blocks) if a)

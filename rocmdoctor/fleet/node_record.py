@@ -10,6 +10,7 @@ from rocmdoctor.facts import known
 from rocmdoctor.host import HostError
 
 if TYPE_CHECKING:
+    from rocmdoctor.engine import Course
     from rocmdoctor.facts import Facts
     from rocmdoctor.facts.packages import PackageDb
     from rocmdoctor.host import Host
@@ -66,15 +67,15 @@ BY_SYSTEM = ("kernel", "firmware")
 """Fields that every distribution numbers in its own way: the majority is that of the nodes with the same one."""
 
 
-def from_snapshot(name: str, source: str, host: "Host", matrix: "Matrix", checks: Any, *, details: bool) -> NodeRecord:
-    """Judge a recorded host. `checks`: of the engine, with plug-ins. `details`: with stack and drawing."""
+def from_snapshot(name: str, source: str, host: "Host", matrix: "Matrix", way: "Course", *, details: bool) -> NodeRecord:
+    """Judge a recorded host. `way`: through the checks, made once for all hosts. `details`: with stack and drawing."""
     from rocmdoctor import engine
     from rocmdoctor.examination import describe
     from rocmdoctor.facts import Facts
     from rocmdoctor.results import Report, Status
 
     facts = Facts(host, matrix)
-    results = engine.run(checks, [c for c in checks if not c.deep], facts, matrix)
+    results = engine.follow(way, facts, matrix)
     report = Report(describe(facts), results, matrix.date, "")
     told = {status: [(r.id, r.title) for r in results if r.status is status] for status in Status}
     packages = known(lambda: facts.packages, None)

@@ -22,7 +22,7 @@ class Unreadable(NamedTuple):
 
 
 class Reader:
-    """Holds what every input needs: the matrix and the checks."""
+    """Holds what every input needs: the matrix and the way through the checks."""
 
     def __init__(self, matrix: str | None, details: bool) -> None:
         """`matrix`: a file, None for the built-in one. Raises matrix.MatrixError."""
@@ -32,7 +32,8 @@ class Reader:
         self._matrix: Matrix = load_matrix(matrix)
         _remember(self._matrix)
         self._details = details
-        self._checks = engine.all_checks() + engine.plugin_checks()[0]
+        checks = engine.all_checks() + engine.plugin_checks()[0]
+        self._way = engine.course(checks, [c for c in checks if not c.deep])
 
     def read(self, given: Input) -> NodeRecord | Unreadable:
         """A record, or why there is none. No input makes it raise: what a stranger wrote can only spoil its own line."""
@@ -63,7 +64,7 @@ class Reader:
         from rocmdoctor.host.recorded import open_snapshot
 
         host = open_snapshot(path)
-        return from_snapshot(given.name, given.source, host, self._matrix, self._checks, details=self._details)
+        return from_snapshot(given.name, given.source, host, self._matrix, self._way, details=self._details)
 
     def _report(self, given: Input, data: bytes) -> NodeRecord:
         if not data.strip():

@@ -98,10 +98,21 @@ class _Gzip:
             size -= len(data)
         return b"".join(parts)
 
+    def padded(self, size: int) -> bytes:
+        """`size` bytes, without the rest of their last block, which is skipped."""
+        at = self._at
+        whole = size + -size % _BLOCK
+        if len(self._ahead) - at >= whole:
+            self._at = at + whole
+            return self._ahead[at : at + size]
+        return self.read(whole)[:size]
+
     def block(self) -> bytes:
         """The next block; b"" at the end."""
-        if len(self._ahead) - self._at >= _BLOCK:
-            return self.read(_BLOCK)
+        at = self._at
+        if len(self._ahead) - at >= _BLOCK:
+            self._at = at + _BLOCK
+            return self._ahead[at : at + _BLOCK]
         first = self._more(_BLOCK)
         return first + self.read(_BLOCK - len(first)) if first else b""
 
@@ -174,7 +185,7 @@ def _members(stream: _Gzip) -> dict[str, bytes | None]:
                 raise HostError(f"{name!r} in the snapshot archive is larger than {MAX_FILE >> 20} MiB")
             if name in members:
                 raise HostError(f"the snapshot archive has {name!r} twice")
-            members[name] = stream.read(stored + -stored % _BLOCK)[:stored]
+            members[name] = stream.padded(stored)
         else:
             what = "a link" if kind in "12" else "a device or FIFO" if kind in "346" else "of an unknown type"
             raise HostError(f"{name!r} in the snapshot archive is {what}; a snapshot holds regular files only")
@@ -191,22 +202,15 @@ def _header(block: bytes) -> tuple[str, str, int]:
     own = block[148:156]
     if ((zlib.adler32(block) & 0xFFFF) - 1 - sum(own) + 256 - _octal(own)) % _ADLER:
         raise HostError("the snapshot archive is not a tar archive, or damaged")
+    name = block[:100].partition(b"\0")[0]
     # The prefix of ustar; GNU tar ("ustar  ") keeps times in its place.
-    name = _header_name(block[:100], block[345:500] if block[345] and block[257:263] == b"ustar\0" else b"")
+    if block[345] and block[257:263] == b"ustar\0":
+        name = block[345:500].partition(b"\0")[0] + b"/" + name
     size = int.from_bytes(block[125:136], "big") if block[124] == 0x80 else _octal(block[124:136])
-    return chr(block[156]), name, size
+    return chr(block[156]), name.decode("utf-8", "surrogateescape"), size
 
 
-# The archives of a fleet have the same names and sizes again and again: these are remembered, within bounds.
-
-
-@lru_cache(maxsize=8192)
-def _header_name(name: bytes, prefix: bytes) -> str:
-    name, prefix = name.partition(b"\0")[0], prefix.partition(b"\0")[0]
-    return (prefix + b"/" + name if prefix else name).decode("utf-8", "surrogateescape")
-
-
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=8192)  # sizes and sums come again and again
 def _octal(raw: bytes) -> int:
     text = raw.strip(b"\0 ") or b"0"
     try:
@@ -240,7 +244,6 @@ def _pax(data: bytes, name: str | None) -> tuple[str | None, int | None]:
     return name, size
 
 
-@lru_cache(maxsize=8192)
 def _member_name(name: str) -> str:
     """The member's path without `./`; "" for the archive's own top folder."""
     if name.startswith("/"):
@@ -265,19 +268,13 @@ def _sorted_out(members: dict[str, bytes | None]) -> Archive:
     parts: dict[str, bytes] = {}
     files: dict[str, bytes] = {}
     folders: list[str] = []
+    below, start = f"{top}files/", len(top) + 5
     for name, data in members.items():
-        path = _host_path(name, top)
-        if path is None:
-            if data is not None and name[len(top) :] in _PARTS:
-                parts[name[len(top) :]] = data
-        elif data is None:
-            folders.append(path)
-        else:
-            files[path] = data
+        if name.startswith(below):
+            if data is None:
+                folders.append(name[start:])
+            else:
+                files[name[start:]] = data
+        elif data is not None and name[len(top) :] in _PARTS:
+            parts[name[len(top) :]] = data
     return Archive(parts, files, tuple(folders))
-
-
-@lru_cache(maxsize=8192)
-def _host_path(name: str, top: str) -> str | None:
-    """The host's path of a member below `files/`."""
-    return name[len(top) + 5 :] if name.startswith("files/", len(top)) else None

@@ -227,26 +227,27 @@ def _node(raw: Mapping[str, Any], where: str) -> RecordedNode:
     mode = DEFAULT_MODES[kind]
     if "mode" in raw:
         text = _text(raw["mode"], f"{where}: mode")
-        if not 0 < len(text) <= 6 or not set(text) <= set("01234567"):
+        if not 0 < len(text) <= 6 or text.strip("01234567"):
             raise _wrong(f"{where}: mode", "octal text such as 0660")
         mode = int(text, 8) & 0o7777
-    target = raw.get("target")
+    target = None
     if kind == "link":
-        target = _text(target, f"{where}: target")
+        target = _text(raw.get("target"), f"{where}: target")
         if not target or "\0" in target or len(target) > 4096:
             raise _wrong(f"{where}: target", "a path")
-    else:
-        target = None
-    numbers = {k: None if raw.get(k) is None else _number(raw[k], f"{where}: {k}") for k in ("major", "minor")}
-    size = None if raw.get("bytes") is None else _number(raw["bytes"], f"{where}: bytes", 1 << 63)
-    opened = raw.get("open")
+    get = raw.get
+    major, minor, size, uid, gid = get("major"), get("minor"), get("bytes"), get("uid", 0), get("gid", 0)
+    for key, value, most in (("major", major, _MAX_ID), ("minor", minor, _MAX_ID), ("bytes", size, 1 << 63)):
+        if value is not None:
+            _number(value, f"{where}: {key}", most)
+    _number(uid, f"{where}: uid")
+    _number(gid, f"{where}: gid")
+    opened = get("open")
     if opened is not None:
         opened = _text(opened, f"{where}: open")
         if not (opened == "ok" or (opened.isascii() and opened.isalnum() and opened[0] == "E" and len(opened) < 20)):
             raise _wrong(f"{where}: open", '"ok" or an errno name')
-    uid, gid = (_number(raw.get(k, 0), f"{where}: {k}") for k in ("uid", "gid"))
-    node = Node(kind, mode, uid, gid, numbers["major"], numbers["minor"], target, size)
-    return RecordedNode(node, opened, "mode" in raw)
+    return RecordedNode(Node(kind, mode, uid, gid, major, minor, target, size), opened, "mode" in raw)
 
 
 def circles(links: Mapping[str, str]) -> set[str]:

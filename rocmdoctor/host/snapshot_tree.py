@@ -15,6 +15,8 @@ Kind = Literal["file", "dir", "link", "char", "block", "other"]
 MAX_LINKS = 40
 """As many links as Linux follows in one path (MAXSYMLINKS, include/linux/namei.h)."""
 MAX_ENTRIES = 200_000
+_DEEP = 100
+"""Folders in each other; Linux has some twenty."""
 MAX_PATH = 4096
 """PATH_MAX: no question about a longer path can be answered with yes."""
 
@@ -200,18 +202,36 @@ class Tree:
             raise UnknownFact(f"not an absolute path: {path[:80]!r}")
         parent, _, name = path.rpartition("/")
         if name and name not in (".", ".."):
-            known = self._folders.get(parent)
-            if known is None:  # neighbours are asked for one after another: the way to their folder is walked once
-                folder, kind = self._walk(parent, True) if parent else ("", "dir")
-                known = self._folders[parent] = folder, kind == "dir"
-            folder, is_folder = known
+            folder, is_folder = self._folders.get(parent) or self._folder(parent)
             if not is_folder:
                 return f"{folder}/{name}", None
-            names = self._listed.get(folder)
-            found = (self.listing(folder) if names is None else names).get(name)
+            found = (self._listed.get(folder) or self.listing(folder)).get(name)
             if found != "link" or not follow:
                 return f"{folder}/{name}", found
         return self._walk(path, follow)
+
+    def _folder(self, path: str) -> tuple[str, bool]:
+        """The canonical path of what `path` leads to, and whether that is a folder. Neighbours are asked for one after another,
+        and so are folders in one: each is looked up once."""
+        if path.count("/") > _DEEP:
+            where, kind = self._walk(path, True)
+            return where, kind == "dir"
+        parent, _, name = path.rpartition("/")
+        if not path:
+            answer = "", True
+        elif not name or name in (".", ".."):
+            where, kind = self._walk(path, True)
+            answer = where, kind == "dir"
+        else:
+            folder, is_folder = self._folders.get(parent) or self._folder(parent)
+            found = self.listing(folder).get(name) if is_folder else None
+            if found == "link":
+                where, kind = self._walk(path, True)
+                answer = where, kind == "dir"
+            else:
+                answer = f"{folder}/{name}", found == "dir"
+        self._folders[path] = answer
+        return answer
 
     def _walk(self, path: str, follow: bool) -> tuple[str, Kind | None]:
         """`walk` from the root, component by component."""
