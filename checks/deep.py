@@ -124,7 +124,7 @@ def _expected(facts: Facts) -> tuple[int, int]:
     opened = {n.minor for n in known(lambda: facts.access.render, no_devices) if n.open in ("ok", None)}
     apus = {n.id for g in facts.gpus if g.klass == "apu" for n in g.kfd}
     nodes = [n for n in known(lambda: facts.kfd.gpus, no_nodes) if n.render_minor is None or n.render_minor in opened]
-    left = facts.environment.visibility.visible(len(nodes) or len(facts.gpus)).count
+    left = facts.environment.visibility.visible(len(nodes) or len(facts.gpus)).number
     return left, min(left, sum(n.id in apus for n in nodes))
 
 

@@ -229,7 +229,7 @@ def gpus_left(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     evidence = tuple(Evidence("environment", f'{m.variable}="{m.value}"') for m in visibility.masks)
     # CUDA_VISIBLE_DEVICES speaks of the NVIDIA GPUs where there are any. HIP listens to it all the same, unless it has its own.
     foreign = nvidia_here(facts)
-    if left.count == 0 and left.hidden_by == "CUDA_VISIBLE_DEVICES" and foreign:
+    if left.number == 0 and left.hidden_by == "CUDA_VISIBLE_DEVICES" and foreign:
         yield Finding(
             Status.WARN,
             f"CUDA_VISIBLE_DEVICES, meant for the NVIDIA GPU, hides {remedies.count(total, 'AMD GPU')} from HIP as well",
@@ -237,7 +237,7 @@ def gpus_left(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             evidence,
             (Fix("Set HIP_VISIBLE_DEVICES for programs that use the AMD GPU: it goes before CUDA_VISIBLE_DEVICES"),),
         )
-    elif left.count == 0 and left.hidden_by:
+    elif left.number == 0 and left.hidden_by:
         yield Finding(
             Status.FAIL,
             f"{left.hidden_by} leaves no GPU visible of {total}",
@@ -252,11 +252,11 @@ def gpus_left(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
                 ),
             ),
         )
-    elif left.cut and left.count < total and not (foreign and left.cut[0][0] == "CUDA_VISIBLE_DEVICES"):
+    elif left.cut and left.number < total and not (foreign and left.cut[0][0] == "CUDA_VISIBLE_DEVICES"):
         variable, token = left.cut[0]
         yield Finding(
             Status.WARN,
-            f"{variable} names {token!r}, which is no GPU here: {left.count} of {remedies.count(total, 'GPU')} visible",
+            f"{variable} names {token!r}, which is no GPU here: {left.number} of {remedies.count(total, 'GPU')} visible",
             "From the first entry that does not exist on, the rest of the list is ignored.",
             evidence,
             (Fix(f"Correct {variable}: indexes start at 0 and count what the earlier variables leave"),),

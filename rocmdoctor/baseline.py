@@ -6,7 +6,6 @@ users, so that one file serves all nodes of a kind. An entry counts only with a 
 
 import datetime
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from rocmdoctor.fingerprint import fingerprint, general_title
@@ -74,7 +73,7 @@ def apply(report: Report, baseline: Baseline, today: datetime.date) -> Report:
 
 def _accept(result: Result, entry: Entry) -> Result:
     detail = f"accepted until {entry.until.isoformat()} because {entry.reason}"
-    return replace(result, status=Status.SKIP, detail=detail, fixes=())
+    return result._replace(status=Status.SKIP, detail=detail, fixes=())
 
 
 def _notices(

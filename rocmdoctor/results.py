@@ -1,6 +1,5 @@
 """What checks yield and what a report holds. Shapes and words are those of the report contract, schema 1."""
 
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -77,9 +76,8 @@ def _texts(*values: object) -> bool:
     return all(isinstance(v, str) for v in values)
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """A judged check. `because_of` names the failed check that a skipped one depends on."""
+class Result(NamedTuple):
+    """A judged check. `because_of` names the failed check that a skipped one depends on; `seconds` is how long it took."""
 
     id: str
     area: str
@@ -90,7 +88,7 @@ class Result:
     fixes: tuple[Fix, ...] = ()
     docs: tuple[str, ...] = ()
     because_of: str | None = None
-    seconds: float = field(default=0.0, compare=False)
+    seconds: float = 0.0
 
     @property
     def severity(self) -> str:

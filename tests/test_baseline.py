@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -36,8 +35,8 @@ def applied(one: Report, *entries: Entry, today: datetime.date = TODAY) -> Repor
 
 def test_an_accepted_finding_does_not_count() -> None:
     after = applied(report(passed("a.b", "t"), KFD_ACCESS), entry(KFD_ACCESS))
-    assert after.results[1] == replace(
-        KFD_ACCESS, status=Status.SKIP, detail="accepted until 2027-02-28 because ticket 17", fixes=()
+    assert after.results[1] == KFD_ACCESS._replace(
+        status=Status.SKIP, detail="accepted until 2027-02-28 because ticket 17", fixes=()
     )
     assert (after.verdict, after.root_causes, after.notices) == ("healthy", (), ())
 
@@ -49,13 +48,13 @@ def test_warnings_can_be_accepted_and_broken_checks_cannot() -> None:
 
 
 def test_another_finding_of_the_same_check_counts() -> None:
-    other = replace(KFD_ACCESS, title="user1 cannot open /dev/kfd in this container")
+    other = KFD_ACCESS._replace(title="user1 cannot open /dev/kfd in this container")
     after = applied(report(KFD_ACCESS, other), entry(KFD_ACCESS))
     assert [r.status for r in after.results] == [Status.SKIP, Status.FAIL] and after.root_causes == (KFD_ACCESS.id,)
 
 
 def test_another_user_on_another_host_is_the_same_finding() -> None:
-    other = replace(KFD_ACCESS, title="ann cannot open /dev/kfd", detail="elsewhere", evidence=())
+    other = KFD_ACCESS._replace(title="ann cannot open /dev/kfd", detail="elsewhere", evidence=())
     assert applied(report(other), entry(KFD_ACCESS)).results[0].status is Status.SKIP
 
 
@@ -91,7 +90,7 @@ def test_a_live_entry_beats_an_expired_one() -> None:
     ("results", "said"),
     [
         ((passed(KFD_ACCESS.id, "t"),), True),
-        ((replace(KFD_ACCESS, title="something else"),), True),
+        ((KFD_ACCESS._replace(title="something else"),), True),
         ((skipped(KFD_ACCESS.id, "unknown: no permission"),), False),
         ((Result(KFD_ACCESS.id, "permissions", Status.ERROR, "t"),), False),
         ((passed("a.b", "t"),), False),

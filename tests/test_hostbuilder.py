@@ -132,7 +132,7 @@ def assert_agreement(builder: HostBuilder) -> None:
         assert {p.rocm_release for p in facts.packages.rocm} <= {active.version, release_of(active.version).two}
         for soname, path in facts.loader.cached("libamdhip64.so"):
             assert soname.endswith(f".{active.hip_soname}") and facts.host.resolve(path) == f"{active.root}/lib/{soname}"
-    assert facts.amd_smi.count in (None, len(wanted))
+    assert facts.amd_smi.gpus in (None, len(wanted))
     torch = facts.torch_env.torch if facts.torch_env else None
     if torch is not None and builder.spec.torch == "auto":
         assert torch.build == "rocm" and set(wanted) <= torch.library_gfx

@@ -6,7 +6,6 @@ rocdevice.cpp (HIP_VISIBLE_DEVICES, CUDA_VISIBLE_DEVICES, GPU_DEVICE_ORDINAL).
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from rocmdoctor.facts.start_up_files import Setting, read_settings
@@ -76,12 +75,11 @@ class Mask(NamedTuple):
         return tuple(int(t) for t in self.tokens if re.fullmatch(_INDEX, t, re.ASCII))
 
 
-@dataclass(frozen=True, slots=True)
-class Visible:
+class Visible(NamedTuple):
     """What the variables leave of a number of GPUs. `hidden_by`: the variable that leaves none. `cut`: (variable, token) where
     a list ends early: what stands there is out of range, repeated (ROCR) or no index, and hides from there on."""
 
-    count: int
+    number: int
     hidden_by: str | None
     cut: tuple[tuple[str, str], ...] = ()
 
@@ -123,7 +121,7 @@ class Visibility(NamedTuple):
     def visible_count(self, total_gpus: int) -> tuple[int, str | None]:
         """(GPUs that remain, the variable that leaves none or None)."""
         seen = self.visible(total_gpus)
-        return seen.count, seen.hidden_by
+        return seen.number, seen.hidden_by
 
 
 def _choose(mask: Mask, left: list[int], uuids: Sequence[str]) -> tuple[list[int], str | None]:

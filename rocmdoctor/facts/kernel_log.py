@@ -5,7 +5,7 @@ Documentation/admin-guide/sysctl/kernel.rst (dmesg_restrict: EPERM for ordinary 
 """
 
 import re
-from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 from rocmdoctor.host import Command, Host, UnknownFact
@@ -27,23 +27,24 @@ class LogLine(NamedTuple):
     device: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class KernelLog:
     """Lines in order. `source` is the command that gave them. `complete`: the ring buffer still holds the boot."""
 
-    lines: tuple[LogLine, ...]
-    source: str
-    complete: bool
+    def __init__(self, lines: tuple[LogLine, ...], source: str, complete: bool) -> None:
+        self.lines, self.source, self.complete = lines, source, complete
+        self._answers: dict[str, tuple[LogLine, ...]] = {}
 
-    _answers: dict[str, tuple[LogLine, ...]] = field(default_factory=dict, repr=False, compare=False)
-    _lowered: list[str] = field(default_factory=list, repr=False, compare=False)
-    _joined: list[str] = field(default_factory=list, repr=False, compare=False)
+    @cached_property
+    def _lowered(self) -> list[str]:
+        return [line.text.lower() for line in self.lines]
+
+    @cached_property
+    def _joined(self) -> str:
+        return "\n".join(self._lowered)
 
     def mentions(self, words: tuple[str, ...]) -> bool:
         """Whether any of the words (lower case) stands in the log: cheap, for searches that mostly find nothing."""
-        if not self._joined:
-            self._joined.append("\n".join(line.text for line in self.lines).lower())
-        return any(word in self._joined[0] for word in words)
+        return any(word in self._joined for word in words)
 
     def matching(self, pattern: str) -> tuple[LogLine, ...]:
         """Lines whose text matches the regular expression (re.search, case-insensitive). An answer is kept.
@@ -57,8 +58,6 @@ class KernelLog:
                 search = re.compile(pattern, re.IGNORECASE).search
                 answer = tuple(line for line in self.lines if search(line.text))
             else:
-                if not self._lowered:
-                    self._lowered.extend(line.text.lower() for line in self.lines)
                 search = re.compile(pattern.lower()).search
                 answer = tuple(line for line, text in zip(self.lines, self._lowered, strict=True) if search(text))
             self._answers[pattern] = answer

@@ -5,9 +5,8 @@ packages from 7.0 on carry the driver release instead (30100200 is 30.10.2). The
 """
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from fnmatch import filter as glob_filter
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from rocmdoctor.facts import release_stamps
@@ -83,22 +82,15 @@ class Package(NamedTuple):
         return release_stamps.driver_release(self.name, self.version)
 
 
-@dataclass(frozen=True, slots=True)
 class PackageDb:
     """`kind` is dpkg | rpm | pacman | None (no database found)."""
 
-    kind: str | None
-    packages: tuple[Package, ...]
-    _by_name: dict[str, list[Package]] = field(init=False, repr=False, compare=False, hash=False)
-    _classes: dict[str, tuple[Package, ...]] = field(init=False, repr=False, compare=False, hash=False, default_factory=dict)
-    """Answers of `rocm` and `distro_rocm`, which look at thousands of names and are asked by many checks."""
-
-    def __post_init__(self) -> None:
-        by_name: dict[str, list[Package]] = {}
-        for package in self.packages:
+    def __init__(self, kind: str | None, packages: tuple[Package, ...]) -> None:
+        self.kind, self.packages = kind, packages
+        self._by_name: dict[str, list[Package]] = {}
+        for package in packages:
             if package.installed:
-                by_name.setdefault(package.name, []).append(package)
-        object.__setattr__(self, "_by_name", by_name)
+                self._by_name.setdefault(package.name, []).append(package)
 
     def get(self, name: str) -> Package | None:
         """The installed package of that exact name (first architecture), None when not installed."""
@@ -122,20 +114,15 @@ class PackageDb:
 
         return package_relations.unmet(self.packages)
 
-    @property
+    @cached_property
     def rocm(self) -> tuple[Package, ...]:
         """Packages of AMD's ROCm, classic or amdrocm (told by version stamp or name), not the distribution's; user space only."""
-        return self._class("rocm", lambda p: release_stamps.is_amd_rocm(p.name, p.version, p.origin))
+        return tuple(p for p in self.packages if p.installed and release_stamps.is_amd_rocm(p.name, p.version, p.origin))
 
-    @property
+    @cached_property
     def distro_rocm(self) -> tuple[Package, ...]:
         """ROCm as the distribution packages it (rocminfo, libamdhip64-5, rocm-hip ...), told by name, without AMD's stamp."""
-        return self._class("distro", lambda p: release_stamps.is_rocm_name(p.name) and not p.from_amd)
-
-    def _class(self, name: str, belongs: Callable[[Package], bool]) -> tuple[Package, ...]:
-        if name not in self._classes:
-            self._classes[name] = tuple(p for p in self.packages if p.installed and belongs(p))
-        return self._classes[name]
+        return tuple(p for p in self.packages if p.installed and release_stamps.is_rocm_name(p.name) and not p.from_amd)
 
 
 def gather(host: Host) -> PackageDb:

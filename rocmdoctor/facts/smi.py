@@ -3,13 +3,10 @@
 They read sysfs: that they work proves nothing of compute access (rules.md 23).
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from rocmdoctor.host import Command, Host
@@ -21,11 +18,10 @@ AMD_SMI = ("amd-smi", "list", "--json")
 ROCM_SMI = ("rocm-smi", "--showproductname", "--json")
 
 
-@dataclass(frozen=True, slots=True)
-class Smi:
-    """One tool's answer. `error_text`: its telling last lines when it failed. `count`: GPUs listed, None when not told.
+class Smi(NamedTuple):
+    """One tool's answer. `error_text`: its telling last lines when it failed. `gpus`: how many are listed, None when not told.
 
-    `ok`: the tool ran to its end and answered in a known form (an empty list is an answer: `count` 0). `error`, None when ok:
+    `ok`: the tool ran to its end and answered in a known form (an empty list is an answer: `gpus` 0). `error`, None when ok:
     driver-not-loaded | no-gpu | symbol-missing | library-missing | import-error | usage | permission | timeout | crash |
     other."""
 
@@ -33,7 +29,7 @@ class Smi:
     found: bool
     program: str | None
     ok: bool
-    count: int | None
+    gpus: int | None
     driver_version: str | None
     error_text: str
     error: str | None = None
@@ -172,7 +168,7 @@ def parse(tool: str, stdout: str, stderr: str = "", rc: int = 0) -> Smi:
     return Smi(tool, True, None, False, count, driver, _telling(said) or f"exit status {rc}", error)
 
 
-def _gather(host: Host, argv: Sequence[str]) -> Smi:
+def _gather(host: "Host", argv: Sequence[str]) -> Smi:
     command: Command = host.run(argv, timeout=TIME_LIMIT)
     if not command.found:
         return Smi(argv[0], False, None, False, None, None, "")
@@ -180,14 +176,14 @@ def _gather(host: Host, argv: Sequence[str]) -> Smi:
         text = f"{argv[0]} did not end within {TIME_LIMIT:g} s"
         return Smi(argv[0], True, command.program, False, None, None, text, "timeout")
     smi = parse(argv[0], command.stdout, command.stderr, command.rc)
-    return replace(smi, program=command.program)
+    return smi._replace(program=command.program)
 
 
-def gather_amd_smi(host: Host) -> Smi:
+def gather_amd_smi(host: "Host") -> Smi:
     """`amd-smi list --json`. Raises UnknownFact when it could not be run or captured."""
     return _gather(host, AMD_SMI)
 
 
-def gather_rocm_smi(host: Host) -> Smi:
+def gather_rocm_smi(host: "Host") -> Smi:
     """`rocm-smi --showproductname --json`. Its absence is no fault from ROCm 10.1 on. Raises UnknownFact as above."""
     return _gather(host, ROCM_SMI)

@@ -98,7 +98,7 @@ def test_rocminfo_error_texts(name: str, error: str) -> None:
 )
 def test_management_tools(name: str, count: int, driver: str | None) -> None:
     answer = smi.parse("x", text(name))
-    assert (answer.ok, answer.count, answer.driver_version) == (True, count, driver)
+    assert (answer.ok, answer.gpus, answer.driver_version) == (True, count, driver)
 
 
 @pytest.mark.parametrize(

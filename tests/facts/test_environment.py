@@ -113,7 +113,7 @@ def test_set_but_empty_is_not_unset() -> None:
 def test_what_the_visibility_variables_leave(env: dict[str, str], total: int, expected: Visible) -> None:
     visibility = environment.parse(env).visibility
     assert visibility.visible(total) == expected
-    assert visibility.visible_count(total) == (expected.count, expected.hidden_by)
+    assert visibility.visible_count(total) == (expected.number, expected.hidden_by)
 
 
 def test_uuids_are_looked_up_where_they_are_known() -> None:
@@ -122,7 +122,7 @@ def test_uuids_are_looked_up_where_they_are_known() -> None:
     assert visibility.visible(3, uuids) == Visible(1, None)
     assert environment.parse({ROCR: "GPU-cc"}).visibility.visible(3, uuids) == Visible(0, ROCR, ((ROCR, "GPU-cc"),))
     # A prefix that two GPUs share names none.
-    assert environment.parse({ROCR: "GPU-0000"}).visibility.visible(3, uuids).count == 0
+    assert environment.parse({ROCR: "GPU-0000"}).visibility.visible(3, uuids).number == 0
 
 
 def test_masks_say_what_is_set_and_what_is_ignored() -> None:
@@ -142,8 +142,8 @@ VALUE = st.one_of(
 @given(st.dictionaries(st.sampled_from([ROCR, HIP, CUDA, ORDINAL, OVERRIDE, f"{OVERRIDE}_1"]), VALUE), st.integers(0, 16))
 def test_any_value_leaves_between_none_and_all(env: dict[str, str], total: int) -> None:
     left = environment.parse(env).visibility.visible(total)
-    assert 0 <= left.count <= total
-    assert (left.hidden_by is not None) == (left.count == 0 and total > 0)
+    assert 0 <= left.number <= total
+    assert (left.hidden_by is not None) == (left.number == 0 and total > 0)
 
 
 @given(st.text())

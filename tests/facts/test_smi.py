@@ -32,12 +32,12 @@ GPUS = [{"gpu": i, "bdf": f"0000:{i:02x}:00.0", "kfd_id": 18000 + i, "node_id": 
 )
 def test_answers(stdout: str, count: int, driver: str | None) -> None:
     answer = smi.parse("x", stdout)
-    assert (answer.ok, answer.count, answer.driver_version, answer.error) == (True, count, driver, None)
+    assert (answer.ok, answer.gpus, answer.driver_version, answer.error) == (True, count, driver, None)
 
 
 def test_partitions_of_one_gpu_count_once() -> None:
     rows = [{"gpu": 0, "partition_id": 0}, {"gpu": 0, "partition_id": 1}, {"gpu": 1, "partition_id": 0}]
-    assert smi.parse("amd-smi", json.dumps(rows)).count == 2
+    assert smi.parse("amd-smi", json.dumps(rows)).gpus == 2
 
 
 TABLE_NEW = """============================ ROCm System Management Interface ============================
@@ -70,7 +70,7 @@ GPU[11]\t\t: (Topology) Numa Node: 1
 )
 def test_tools_that_know_no_json(stdout: str, count: int, driver: str | None) -> None:
     answer = smi.parse("x", stdout)
-    assert (answer.ok, answer.count, answer.driver_version) == (True, count, driver)
+    assert (answer.ok, answer.gpus, answer.driver_version) == (True, count, driver)
 
 
 MIXED = """Traceback (most recent call last):
@@ -128,7 +128,7 @@ def test_gather_uses_the_recorded_argv() -> None:
             command("rocm-smi", "--showproductname", "--json", stdout=json.dumps(CARDS)),
         ]
     )
-    assert (smi.gather_amd_smi(host).count, smi.gather_rocm_smi(host).count) == (8, 4)
+    assert (smi.gather_amd_smi(host).gpus, smi.gather_rocm_smi(host).gpus) == (8, 4)
     assert smi.gather_amd_smi(host).program == "/usr/bin/amd-smi"
 
 

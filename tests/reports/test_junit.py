@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -72,8 +71,8 @@ def test_each_status() -> None:
 
 
 def test_findings_of_one_check_are_one_case() -> None:
-    second = replace(KFD_ACCESS, title="user1 cannot open /dev/dri/renderD128", seconds=2.0)
-    third = replace(KFD_ACCESS, status=Status.WARN, title="a warning beside it")
+    second = KFD_ACCESS._replace(title="user1 cannot open /dev/dri/renderD128", seconds=2.0)
+    third = KFD_ACCESS._replace(status=Status.WARN, title="a warning beside it")
     root = parsed(report(third, KFD_ACCESS, second, OVERRIDE, passed("permissions.other", "t")))
     assert (root.get("tests"), root.get("failures"), root.get("time")) == ("3", "1", "2.000")
     failure, said = next(c for c in root.iter("testcase") if c.get("name") == KFD_ACCESS.id)
@@ -85,7 +84,7 @@ def test_findings_of_one_check_are_one_case() -> None:
 @pytest.mark.parametrize("evil", NASTY)
 def test_text_stays_text(evil: str) -> None:
     """Markup in a host text is text for the reader, and what XML forbids is a visible escape."""
-    root = parsed(report(replace(KFD_ACCESS, title=f"a {evil} z"), skipped("c.d", evil)))
+    root = parsed(report(KFD_ACCESS._replace(title=f"a {evil} z"), skipped("c.d", evil)))
     (failure,) = root.iter("failure")
     assert failure.get("message").startswith("a ") and len(list(root.iter("testcase"))) == 2
     assert all(line.isprintable() for line in failure.text.split("\n"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -40,7 +39,7 @@ def test_states(one: Report, word: str, codes: tuple[int, int]) -> None:
 
 def test_nagios_lines() -> None:
     assert nagios.render(HEALTHY) == ("ROCM OK - 2 checks passed | pass=2;;;0 warn=0;0;;0 fail=0;;0;0 skip=0;;;0 error=0;;;0\n")
-    assert nagios.render(report(KFD_ACCESS, replace(KFD_ACCESS, title="another"), OVERRIDE)).partition(" | ")[0] == (
+    assert nagios.render(report(KFD_ACCESS, KFD_ACCESS._replace(title="another"), OVERRIDE)).partition(" | ")[0] == (
         "ROCM CRITICAL - user1 cannot open /dev/kfd (+1) [permissions.kfd-access]"
     )
     assert nagios.render(report(BROKE)).startswith("ROCM UNKNOWN - check repo.suite broke | ")
@@ -55,7 +54,7 @@ def test_npd_lines() -> None:
         "ROCm works, with a warning: HSA_OVERRIDE_GFX_VERSION is a left-over\n"
     )
     assert npd.render(BROKEN) == "user1 cannot open /dev/kfd\n"
-    assert npd.render(report(replace(KFD_ACCESS, title="long " * 40))) == f"{'long ' * 15}l...\n"
+    assert npd.render(report(KFD_ACCESS._replace(title="long " * 40))) == f"{'long ' * 15}l...\n"
     assert npd.unknown("snapshot x is empty") == "snapshot x is empty\n"
 
 
@@ -74,7 +73,7 @@ def check(one: Report) -> None:
 
 @pytest.mark.parametrize("evil", NASTY)
 def test_host_texts_cannot_forge_performance_data(evil: str) -> None:
-    check(report(replace(KFD_ACCESS, title=f"a {evil} z")))
+    check(report(KFD_ACCESS._replace(title=f"a {evil} z")))
     assert nagios.unknown(evil).count("\n") == npd.unknown(evil).count("\n") == 1 and "|" not in nagios.unknown(evil)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -81,7 +80,7 @@ def test_one_verdict_holds(one: Report) -> None:
 
 
 def test_findings_of_one_check_are_one_series() -> None:
-    warning = replace(KFD_ACCESS, status=Status.WARN, title="a warning beside it")
+    warning = KFD_ACCESS._replace(status=Status.WARN, title="a warning beside it")
     found = samples(report(warning, KFD_ACCESS, KFD_ACCESS))
     assert [labels["status"] for labels, _ in found["rocmdoctor_check_status"]] == ["fail"]
     assert ({"status": "fail"}, 1) in found["rocmdoctor_checks_total"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -131,7 +130,7 @@ def test_what_concerns_the_doctor_is_a_notification() -> None:
     ],
 )
 def test_paths_are_artifacts(source: str, uri: str | None) -> None:
-    (location,) = run(report(replace(KFD_ACCESS, evidence=(Evidence(source, "v"),))))["results"][0]["locations"]
+    (location,) = run(report(KFD_ACCESS._replace(evidence=(Evidence(source, "v"),))))["results"][0]["locations"]
     if uri is None:
         assert "physicalLocation" not in location and location["logicalLocations"]
     else:
@@ -143,13 +142,13 @@ def test_fingerprints_tell_findings_apart_and_hosts_not() -> None:
     def fingerprint(result: Result) -> Any:
         return run(report(result))["results"][0]["partialFingerprints"]["rocmdoctorFinding/v1"]
 
-    assert fingerprint(KFD_ACCESS) == fingerprint(replace(KFD_ACCESS, title="ann cannot open /dev/kfd", detail="other"))
-    assert fingerprint(OVERRIDE) != fingerprint(replace(OVERRIDE, title="HSA_OVERRIDE_GFX_VERSION is harmful"))
+    assert fingerprint(KFD_ACCESS) == fingerprint(KFD_ACCESS._replace(title="ann cannot open /dev/kfd", detail="other"))
+    assert fingerprint(OVERRIDE) != fingerprint(OVERRIDE._replace(title="HSA_OVERRIDE_GFX_VERSION is harmful"))
 
 
 @pytest.mark.parametrize("evil", NASTY)
 def test_messages_hold_no_markup(evil: str, schema: jsonschema.Draft4Validator) -> None:
-    found = replace(KFD_ACCESS, title=f"a {evil} z", detail=evil, evidence=(Evidence(evil, evil),), docs=(evil,))
+    found = KFD_ACCESS._replace(title=f"a {evil} z", detail=evil, evidence=(Evidence(evil, evil),), docs=(evil,))
     log = json.loads(sarif.render(report(found, skipped("a.b", f"unknown: {evil}"), notices=(evil,))))
     schema.validate(log)
     message = log["runs"][0]["results"][0]["message"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -104,7 +103,7 @@ def test_verbose_says_everything() -> None:
 
 def test_evidence_is_bounded_without_v() -> None:
     evidence = tuple(Evidence(f"file {n}", " ".join(f"line-{m}" for m in range(60))) for n in range(7))
-    one = report(replace(KFD_ACCESS, evidence=evidence))
+    one = report(KFD_ACCESS._replace(evidence=evidence))
     short, long = text.render(one), text.render(one, verbose=True)
     assert "and 3 more (-v)" in short and "file 4" not in short and "line-59" not in short
     assert "file 6" in long and "line-59" in long
@@ -122,14 +121,14 @@ def test_evidence_is_bounded_without_v() -> None:
 )
 def test_what_follows_a_fix(needs: tuple[str, ...], verify: tuple[str, ...], said: str | None) -> None:
     fix = Fix("Load the module", (("modprobe", "amdgpu"),), needs, verify=verify)
-    page = lines(report(replace(KFD_ACCESS, evidence=(), fixes=(fix,))))
+    page = lines(report(KFD_ACCESS._replace(evidence=(), fixes=(fix,))))
     last = [line.strip() for line in page if line.strip().startswith(("Then", "Verify"))]
     assert last == ([said] if said else [])
 
 
 def test_advice_without_a_command_and_a_second_way() -> None:
     fixes = (Fix("Move the card to a slot of the CPU"), Fix("Use a kernel that the board supports.", (("uname", "-r"),)))
-    page = lines(report(replace(KFD_ACCESS, fixes=fixes)))
+    page = lines(report(KFD_ACCESS._replace(fixes=fixes)))
     assert "      Fix: Move the card to a slot of the CPU." in page
     assert "      Or: Use a kernel that the board supports:" in page
 
@@ -137,7 +136,7 @@ def test_advice_without_a_command_and_a_second_way() -> None:
 def test_alternatives_with_one_proof_say_it_once() -> None:
     one, other = ("rocmdoctor", "check", "--only", "a.*"), ("rocminfo",)
     fixes = (Fix("First", verify=one), Fix("Second", verify=one), Fix("Third", verify=other))
-    page = [line.strip() for line in lines(report(replace(KFD_ACCESS, evidence=(), detail="", fixes=fixes)))]
+    page = [line.strip() for line in lines(report(KFD_ACCESS._replace(evidence=(), detail="", fixes=fixes)))]
     assert page[page.index("Fix: First.") :] == [
         "Fix: First.",
         "Or: Second.",
@@ -151,7 +150,7 @@ def test_alternatives_with_one_proof_say_it_once() -> None:
 
 def test_paths_stay_whole() -> None:
     path = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c/" + "x" * 20
-    page = text.render(report(replace(KFD_ACCESS, evidence=(Evidence(path, "Secure Boot is enabled"),))))
+    page = text.render(report(KFD_ACCESS._replace(evidence=(Evidence(path, "Secure Boot is enabled"),))))
     assert path in page
 
 
@@ -231,8 +230,7 @@ HOSTILE = ["[red]x[/red]", "\x1b]0;title\x07", "a\n\nFAIL  forged [x.y]", "\u202
 @pytest.mark.parametrize("evil", HOSTILE)
 @pytest.mark.parametrize("verbose", [False, True])
 def test_host_strings_cannot_forge_the_report(evil: str, verbose: bool) -> None:
-    found = replace(
-        KFD_ACCESS,
+    found = KFD_ACCESS._replace(
         title=f"title {evil}",
         detail=f"detail {evil}",
         evidence=(Evidence(evil, evil),),
