@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rocmdoctor import versions
-from rocmdoctor.checks import remedies, repo_remedies
+from rocmdoctor.checks import remedies
 from rocmdoctor.checks.remedies import recheck
+from rocmdoctor.checks.repos import unpinned
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
 from rocmdoctor.host import UnknownFact
@@ -91,8 +92,10 @@ def configured(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     broken = [p for p in packages.broken if _ours(p)]
     if not broken:
         return
+    from rocmdoctor.checks import repo_remedies
+
     ours = {p.name for p in broken}
-    shadowing = known(lambda: repo_remedies.unpinned(facts, matrix), [])
+    shadowing = known(lambda: unpinned(facts, matrix), [])
     wants = [u for u in known(lambda: packages.unmet(), ()) if u.package.name in ours and not u.waits]
     other = _build_for_another_kernel(facts) if ours & {"amdgpu-dkms", "rock-dkms"} else None
     evidence = tuple(Evidence(f"package {p.name}", f"{p.version}: {p.state}") for p in broken[:4]) + tuple(

@@ -92,17 +92,6 @@ def _name_key(source: Repository, file: str) -> tuple[str, ...]:
     return replace(source.file, "deb ", f"deb [signed-by={file}] ", on=_host_and_path(source))
 
 
-def unpinned(facts: Facts, matrix: Matrix) -> list[Package]:
-    """The distribution's packages that stand where AMD's of the same name belong, when nothing pins AMD's."""
-    sources = [s for s in facts.repos.amd if s.kind == "apt" and s.product == "rocm"]
-    if not sources:
-        return []
-    shadowed = matrix.faults.shadowed_packages
-    if any(p.covers(shadowed) for p in facts.repos.pins):
-        return []
-    return [p for p in facts.packages.distro_rocm if p.name in shadowed]
-
-
 def pin(facts: Facts, matrix: Matrix, shadowing: list[Package]) -> Fix:
     """AMD's pin, then AMD's versions of the packages: named by number where a dependency tells it, because apt never goes back to
     a lower number by itself; else the distribution's are removed first."""
