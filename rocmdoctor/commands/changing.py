@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rocmdoctor.host import Host
     from rocmdoctor.matrix import Matrix
     from rocmdoctor.plan.apply import Outcome, Watcher
-    from rocmdoctor.plan.step import Plan
+    from rocmdoctor.plan.step import Plan, Refusal
     from rocmdoctor.results import Report
 
 YesOption = Annotated[bool, typer.Option("-y", "--yes", help="Do not ask.")]
@@ -105,7 +105,7 @@ def carry_out(
             if json_wanted:
                 emit(plan_json.render(plan, host, data.date))
             return FAILED
-        if found := rehearsal.rehearse(plan, target, rehearsal.LOG):
+        if found := _unfinished(plan, target, rehearsal.LOG) or rehearsal.rehearse(plan, target, rehearsal.LOG):
             plan = replace(plan, refusals=found)
             for refusal in found:
                 complain(f"refused: {refusal.reason}" + (f" ({refusal.help})" if refusal.help else ""))
@@ -159,6 +159,17 @@ def _busy(plan: Plan, target: Machine) -> list[str]:
 
     managers = {getattr(step, "manager", "") for step in plan.open_steps} - {""}
     return [reason for manager in sorted(managers) for reason in refusals.busy(target, manager)]
+
+
+def _unfinished(plan: Plan, target: Machine, log: str) -> tuple[Refusal, ...]:
+    """Packages that dpkg cannot configure. A fix may be the remedy for that, and is not kept from it."""
+    from rocmdoctor.plan import apply as applying
+    from rocmdoctor.plan import unfinished
+
+    if plan.command == "fix":
+        return ()
+    applying.prepare_state(target)
+    return unfinished.finish(plan, target, log)
 
 
 def watcher(no_color: bool) -> Watcher:

@@ -8,7 +8,7 @@ from rocmdoctor import versions
 from rocmdoctor.facts import Facts, known
 from rocmdoctor.matrix import Matrix
 from rocmdoctor.matrix.recipes import Recipe
-from rocmdoctor.plan import accounts, choice, driver_choice, mirror, refusals, repositories, torch_choice
+from rocmdoctor.plan import accounts, choice, driver_choice, mirror, refusals, repositories, torch_choice, unfinished
 from rocmdoctor.plan.accounts import AddUserToGroups
 from rocmdoctor.plan.draft import Draft, Options
 from rocmdoctor.plan.driver_module import DkmsModule
@@ -50,6 +50,7 @@ def build(facts: Facts, matrix: Matrix, options: Options) -> Plan:
     choice.judge(draft, base, recipe)
     driver = driver_choice.decide(draft, recipe)
     refusals.installed(draft, recipe)
+    unfinished.judge(draft, recipe.package_manager, _outdated_driver(draft, recipe) if driver else ())
     refusals.disk(draft, driver=driver)
     _steps(draft, recipe, driver=driver)
     return _finished(draft, recipe)
@@ -131,11 +132,9 @@ def _driver_needs(draft: Draft, recipe: Recipe) -> tuple[Wish, ...]:
 
 def _driver_steps(draft: Draft, recipe: Recipe, needs: tuple[Wish, ...], wishes: tuple[Wish, ...]) -> None:
     manager = recipe.package_manager
-    packages = draft.packages
-    old = packages.get("amdgpu-dkms") if packages else None
-    outdated = old is not None and versions.key(old.driver_release or "") != versions.key(recipe.driver or "")
-    if outdated and old is not None:
-        names = tuple(p.name for p in packages.matching("amdgpu-dkms*")) if packages else ()
+    old = draft.packages.get("amdgpu-dkms") if draft.packages else None
+    names = _outdated_driver(draft, recipe)
+    if names and old is not None:
         reason = "AMD asks to remove the old driver before an upgrade"
         draft.steps.append(
             RemovePackages("old-driver", f"Remove the driver {old.driver_release}", reason, ("root",), manager, names)
@@ -165,6 +164,15 @@ def _driver_steps(draft: Draft, recipe: Recipe, needs: tuple[Wish, ...], wishes:
                 follows=("old-driver", "driver"),
             )
         )
+
+
+def _outdated_driver(draft: Draft, recipe: Recipe) -> tuple[str, ...]:
+    """Packages of the driver that is installed, when it is of another release."""
+    packages = draft.packages
+    old = packages.get("amdgpu-dkms") if packages else None
+    if packages is None or old is None or versions.key(old.driver_release or "") == versions.key(recipe.driver or ""):
+        return ()
+    return tuple(p.name for p in packages.matching("amdgpu-dkms*"))
 
 
 def _shadowing(draft: Draft, recipe: Recipe) -> None:

@@ -172,7 +172,7 @@ class RemovePackages(Step):
         return {"packages": keep_versions(run, self.id), **marks.keep(run, self.id, self.manager)}
 
     def apply(self, run: Run, before: Record) -> Record:
-        repair(run, self.manager)
+        repair(run, self.manager, gone=self.names)
         db = installed(run.target.look())
         there = {p.name for p in db.packages if p.state != "not-installed"}
         names = tuple(name for name in self.names if name in there)
@@ -321,19 +321,35 @@ def rehearse(run: Run, manager: str, argv: Argv, allowed: Iterable[str]) -> None
         raise ChangeFailed(f"{manager} would remove {names}, which the plan does not name; no package was changed")
 
 
-def repair(run: Run, manager: str, *, needed: bool = True) -> None:
+def configure(names: Iterable[str] = ()) -> Argv:
+    """dpkg finishes these packages, or all that wait for it; configuration files that the user has edited stay."""
+    return ("dpkg", "--force-confdef", "--force-confold", "--configure", *(tuple(names) or ("-a",)))
+
+
+def cut_off(host: Host) -> bool:
+    """Whether dpkg was killed: changes that are not in its status file yet lie in files with numbers for names, and apt does
+    nothing until dpkg has read them."""
+    from rocmdoctor.facts import known
+
+    return any(name.isdigit() for name in known(lambda: host.names("/var/lib/dpkg/updates"), ()))
+
+
+def repair(run: Run, manager: str, *, needed: bool = True, gone: Iterable[str] = ()) -> None:
     """Finish what an interrupted dpkg left: without that apt refuses to do anything. Not `needed`: somebody else's package that
-    cannot be configured is left as it is, and said. Raises ChangeFailed."""
+    cannot be configured is left as it is, and said. `gone`: packages that are removed next, in whatever state they are. Raises
+    ChangeFailed."""
     if manager != "apt":
         return
     try:
-        broken = installed(run.target.look()).broken
+        leaving, host = frozenset(gone), run.target.look()
+        broken = [p for p in installed(host).broken if p.name not in leaving]
     except UnknownFact:
         return
-    if broken:
-        run.say(f"{broken[0].name} is {broken[0].state}: dpkg finishes that first")
+    if broken or cut_off(host):
+        what = f"{broken[0].name} is {broken[0].state}" if broken else "dpkg was interrupted"
+        run.say(f"{what}: dpkg finishes that first")
         try:
-            run_or_fail(run, ("dpkg", "--force-confdef", "--force-confold", "--configure", "-a"))
+            run_or_fail(run, configure(p.name for p in broken if leaving))
         except ChangeFailed as error:
             if needed:
                 raise

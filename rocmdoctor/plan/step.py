@@ -40,6 +40,8 @@ class Run(NamedTuple):
     say: Callable[[str], None]
     """Notices for the user: one sentence each."""
     heard: Callable[[], None] | None = None
+    again: bool = False
+    """Whether undoing was begun before, and cut off or failed."""
 
 
 @dataclass(frozen=True, slots=True)

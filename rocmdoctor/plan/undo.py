@@ -54,7 +54,7 @@ def wanted(run_id: str | None, target: Target) -> Entry:
 
 def _take_back(entry: Entry, book: Journal, target: Target, watcher: Watcher) -> Outcome:
     log = log_of(entry.id)
-    run = Run(target, log, f"{kept.STATE}/kept/{entry.id}", watcher.says, watcher.breathes)
+    run = Run(target, log, f"{kept.STATE}/kept/{entry.id}", watcher.says, watcher.breathes, entry.undo_began)
     steps = entry.changed
     changed: list[str] = []
     lists_first = sorted(steps, key=lambda step: step.kind != RefreshIndex.kind)

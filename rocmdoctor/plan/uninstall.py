@@ -13,6 +13,7 @@ from rocmdoctor.facts import Facts, known
 from rocmdoctor.facts.packages import Package
 from rocmdoctor.facts.repos import Repository
 from rocmdoctor.matrix import Matrix
+from rocmdoctor.plan import unfinished
 from rocmdoctor.plan.draft import Draft, Options
 from rocmdoctor.plan.files import RemoveFile
 from rocmdoctor.plan.install import LOADER, PATH_FILE
@@ -31,13 +32,19 @@ def build(facts: Facts, matrix: Matrix, rocm: str | None = None, *, keep_driver:
     Raises UnknownFact when the installed packages cannot be told.
     """
     draft = Draft(facts, matrix, Options())
-    database = facts.packages
     manager = facts.os.package_manager or ""
+    if manager in ("dnf", "zypper", "tdnf"):
+        unfinished.judge(draft, manager)
+    if draft.refusals:
+        return Plan("uninstall", "Uninstall ROCm", (), refusals=tuple(draft.refusals), versions={"rocm": rocm})
+    database = facts.packages
     packages = sorted(_packages(draft, rocm, keep_driver=keep_driver))
     names = tuple(dict.fromkeys(packages))
     if manager not in ("apt", "dnf", "zypper", "tdnf"):
         draft.refuse("manager", f"packages of {facts.os.name} are not removed by rocmdoctor")
-    elif names:
+    elif manager == "apt":
+        unfinished.judge(draft, manager, names)
+    if names and not draft.refusals:
         title = f"Remove {len(names)} packages of {'ROCm ' + rocm if rocm else 'ROCm and its driver'}: {', '.join(names[:4])}"
         draft.steps.append(RemovePackages("packages", title + (" ..." if len(names) > 4 else ""), manager=manager, names=names))
     sources = tuple(_sources(draft, rocm))

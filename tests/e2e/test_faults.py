@@ -6,6 +6,8 @@ import re
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.conftest import Machine
 from tests.e2e.files import Files
 from tests.e2e.install_case import InstallCase
@@ -232,16 +234,23 @@ def test_the_disk_of_the_journal_is_full(machine: Machine) -> None:
 
 
 def test_dpkg_cannot_configure_another_package(machine: Machine) -> None:
-    """It is named; what the run did is taken back, and the package stays as it was."""
+    """It is named before anything is changed, and the package stays as it was."""
     case = machine("ubuntu-22.04")
     assert case.shell("apt-get update && apt-get install -y broken-on-install").rc
     before = Before(case)
     assert before.packages["broken-on-install"].endswith(" half-configured")
+    shown = case.rocmdoctor(*SMALL, "--dry-run").ok()
+    assert "broken-on-install is half-configured: dpkg finishes that first" in " ".join(shown.out.split())
     done = case.rocmdoctor(*SMALL, "--yes")
-    failed(done, "at step rocm", "dpkg ended with status 1", "broken-on-install")
+    failed(done, "refused", "broken-on-install cannot be configured", "apt-get remove broken-on-install")
     assert "broken-on-install" in named_log(case, done)
-    case.rocmdoctor("undo", "--yes").ok()
     before.unchanged()
+    failed(case.rocmdoctor("undo", "--yes"), "nothing to take back")
+    status = case.read("/var/lib/dpkg/status")
+    case.write("/var/lib/dpkg/status", status.replace("install ok half-configured", "install ok half-installed"))
+    assert "Remv broken-on-install" in case.shell("apt-get -s install rocminfo").said, "apt says what it would do with it"
+    failed(case.rocmdoctor(*SMALL, "--yes"), "broken-on-install is half-installed")
+    case.write("/var/lib/dpkg/status", status)
     # what only was not finished is finished first
     case.shell("printf '#!/bin/sh\nexit 0\n' > /var/lib/dpkg/info/broken-on-install.postinst").ok()
     case.rocmdoctor(*SMALL, "--yes").ok()
@@ -319,3 +328,33 @@ def test_rhel_faults(machine: Machine) -> None:
     case.mirror.missing.clear()
     case.rocmdoctor("undo", "--yes").ok()
     before.unchanged()
+
+
+@pytest.mark.parametrize("name", ["rhel-9.4", "sles-15.6"])
+def test_the_database_of_rpm_is_broken(machine: Machine, name: str) -> None:
+    """Refused before anything is changed, and its mended twin is installed on."""
+    case = machine(name)
+    before = Before(case)
+    folder = case.run("rpm", "--eval", "%_dbpath").ok().out.strip()
+    case.shell(f"cp -a {folder} /tmp/whole").ok()
+    for damage in ("printf garbage >", "dd if=/dev/urandom bs=4096 seek=2 count=20 conv=notrunc status=none of="):
+        case.shell(f"{damage}{folder}/rpmdb.sqlite").ok()
+        failed(case.rocmdoctor(*SMALL, "--dry-run"), "rpm cannot read its database: ")
+        failed(case.rocmdoctor(*SMALL, "--yes"), "rpm cannot read its database: ")
+        failed(case.rocmdoctor("uninstall", "--yes"), "rpm cannot read its database: ")
+        case.shell(f"rm -f {folder}/*; cp -a /tmp/whole/. {folder}").ok()
+    before.unchanged()
+    case.rocmdoctor(*SMALL, "--dry-run").ok()
+
+
+def test_a_driver_that_cannot_be_configured_is_uninstalled(machine: Machine) -> None:
+    """Its build has failed, and dpkg cannot finish it. That is no reason to keep it."""
+    case = machine("ubuntu-22.04")
+    before = Before(case)
+    case.dkms_fails()
+    failed(case.rocmdoctor(*SMALL[:-4], "--driver", "dkms", *SMALL[-2:], "--yes"), "at step driver")
+    assert case.package_set()["amdgpu-dkms"].split()[1] == "half-configured"
+    case.rocmdoctor("uninstall", "--yes").ok()
+    assert "amdgpu-dkms" not in case.package_set()
+    case.rocmdoctor("undo", "--dry-run").ok()
+    assert set(before.packages) <= set(case.package_set())

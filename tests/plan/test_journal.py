@@ -14,12 +14,13 @@ from rocmdoctor.plan import apply as applying
 from rocmdoctor.plan import journal, kept, verify
 from rocmdoctor.plan.apply import Outcome
 from rocmdoctor.plan.files import WriteFile
+from rocmdoctor.plan.programs import RunCommand
 from rocmdoctor.plan.reboot import RebootNotice
 from rocmdoctor.plan.step import Plan
 from rocmdoctor.plan.undo import undo
 from rocmdoctor.reports import plan_runs, plan_text
 from rocmdoctor.results import Report
-from tests.plan.fake_machine import FakeMachine, Quiet, journal_lines
+from tests.plan.fake_machine import FakeMachine, File, Quiet, journal_lines
 from tests.plan.test_apply import end_state, machine, whole_plan
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "runs.schema.json").read_text(encoding="utf-8"))
@@ -215,3 +216,66 @@ def test_the_forms_of_runs_fit_their_schema() -> None:
     texts.append(plan_runs.taken_back(undo(None, host, Quiet()), "json"))
     for text in texts:
         jsonschema.validate(json.loads(text), SCHEMA)
+
+
+# programs that had ended when their run was killed ---------------------------------------------------------------
+
+SOURCE = "/etc/apt/sources.list.d/perl.list"
+ADD = RunCommand("project", "Add", argv=("add-repository", "x"), path=SOURCE, back=("remove-repository", "x"))
+SWITCH = RunCommand("module", "Enable", argv=("switch-on", "x"), back=("switch-off", "x"))
+
+
+class Once(FakeMachine):
+    """Programs that fail where there is nothing to do any more, as zypper and SUSEConnect do."""
+
+    on = False
+
+    def _program(self, words: tuple[str, ...]) -> tuple[int, str]:
+        wants = words[0] in ("add-repository", "switch-on")
+        there = SOURCE in self.files if "repository" in words[0] else self.on
+        if there is wants:
+            return 4, "it is so already\n"
+        if "switch" in words[0]:
+            self.on = wants
+        elif wants:
+            self.files[SOURCE] = File(b"x\n")
+        else:
+            del self.files[SOURCE]
+        return 0, ""
+
+
+@pytest.mark.parametrize("step", [ADD, SWITCH], ids=["with a trace", "without"])
+def test_a_program_that_had_ended_when_undo_was_killed(step: RunCommand) -> None:
+    host = Once(**vars(machine()))
+    before = host.picture()
+    applying.apply(Plan("install", "x", (step,)), host, Quiet())
+    watcher = Quiet()
+    book = journal.Journal(host, journal.runs(host)[0].id)
+    book.add("undo-begin")
+    host._program(step.back)  # and nobody has written down that it ended
+    assert undo(None, host, watcher).status == "done"
+    assert host.picture() == before and not host.on
+    assert bool(watcher.said) is (step is SWITCH), "what cannot be told is said"
+
+
+def test_a_program_that_had_ended_when_its_run_was_killed() -> None:
+    host = Once(**vars(machine()))
+    applying.apply(Plan("install", "x", (ADD,)), host, Quiet())
+    path = journal.FOLDER + "/" + journal.runs(host)[0].id + ".jsonl"
+    host.files[path].data = b"".join(host.files[path].data.splitlines(keepends=True)[:2]) + b'{"type":"res'
+    assert applying.resume(None, host, Quiet()).status == "done"
+    assert SOURCE in host.files
+
+
+@pytest.mark.parametrize("step", [ADD, SWITCH], ids=["with a trace", "without"])
+def test_a_program_that_fails_is_a_failure(step: RunCommand) -> None:
+    """The healthy twin of the above, once each way."""
+    host = Once(**vars(machine()))
+    host.fails = {step.argv[0]: "E: no network\n"}
+    outcome = applying.apply(Plan("install", "x", (step,)), host, Quiet())
+    assert outcome.status == "failed" and "no network" in outcome.message
+    host.fails = {}
+    assert applying.resume(None, host, Quiet()).status == "done"
+    host.fails = {step.back[0]: "E: no network\n"}
+    outcome = undo(None, host, Quiet())
+    assert outcome.status == "failed" and "no network" in outcome.message
