@@ -29,6 +29,7 @@ MODULES = (
     "repos",
     "packages",
     "health",
+    "gpu_count",
     "tuning",
     "deep",
     "deep_hipcc",

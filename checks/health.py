@@ -68,7 +68,7 @@ LOST = r"GPU reset\(\d+\) failed|MES might be in unrecoverable"
 def hardware(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """Uncorrectable RAS errors, a lost PCIe link: the card, its slot or its power. Software cannot mend these; what hangs above
     is a consequence."""
-    lines = log_evidence(facts, HARDWARE, 4, ("uncorrect", "poison", "fell off", "severity=fatal", "fatal"))
+    lines = log_evidence(facts, HARDWARE, 4, ("uncorrect", "poison", "off the bus", "severity=fatal", "fatal"))
     if lines:
         yield Finding(
             Status.FAIL,

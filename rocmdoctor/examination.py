@@ -29,6 +29,7 @@ def examine(
     profile: str | None = None,
     python: str | None = None,
     rocm: str | None = None,
+    expect_gpus: int | None = None,
     plugins: bool = True,
     deep: bool = False,
     today: datetime.date | None = None,
@@ -44,7 +45,7 @@ def examine(
         checks += extra
     skip = tuple(skip)
     selected = engine.select(checks, only, skip, deep=deep)
-    facts = Facts(host, matrix, python=python, rocm=rocm)
+    facts = Facts(host, matrix, python=python, rocm=rocm, expect_gpus=expect_gpus)
     facts.require_targets()
     results = engine.run(checks, selected, facts, matrix, profile=profile, unreported=skip)
     said = notices(facts, matrix, today)

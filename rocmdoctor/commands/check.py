@@ -52,6 +52,9 @@ def check(
     user: Annotated[str | None, typer.Option(metavar="NAME", help="Judge the access of this user.")] = None,
     python: Annotated[str | None, typer.Option(metavar="PATH", help="Judge this interpreter or environment.")] = None,
     rocm: Annotated[str | None, typer.Option(metavar="VERSION", help="Judge against this release of ROCm.")] = None,
+    expect_gpus: Annotated[
+        int | None, typer.Option(metavar="N", min=1, max=1024, help="Fail where fewer GPUs than this can be used.")
+    ] = None,
     matrix: MatrixOption = None,
     baseline: Annotated[str | None, typer.Option(metavar="FILE", help="Do not count the findings accepted in FILE.")] = None,
     write_baseline: Annotated[str | None, typer.Option(metavar="FILE", help="Add the findings to FILE, to be accepted.")] = None,
@@ -81,6 +84,7 @@ def check(
         profile=profile,
         python=asked_python(python, snapshot, root),
         rocm=rocm,
+        expect_gpus=expect_gpus,
     )
     if baseline is not None or write_baseline is not None:
         report = _accepted(report, baseline, write_baseline)

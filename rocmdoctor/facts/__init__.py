@@ -59,12 +59,16 @@ def known(question: Callable[[], T], default: D) -> T | D:
 class Facts:
     """Everything checks may ask of `host`. The matrix is used to name GPUs by their PCI id, and for nothing else."""
 
-    def __init__(self, host: Host, matrix: Matrix, *, python: str | None = None, rocm: str | None = None) -> None:
+    def __init__(
+        self, host: Host, matrix: Matrix, *, python: str | None = None, rocm: str | None = None, expect_gpus: int | None = None
+    ) -> None:
         self.host = host
         self.python = python
         """--python: the interpreter or environment to judge."""
         self.asked_rocm = rocm
         """--rocm: judge against this release instead of the installed one."""
+        self.expected_gpus = expect_gpus
+        """--expect-gpus: how many GPUs this host should have; None: nobody said."""
         self._matrix = matrix
 
     def require_targets(self) -> None:
