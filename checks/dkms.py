@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rocmdoctor import versions
-from rocmdoctor.checks import fitting, remedies
+from rocmdoctor.checks import remedies
 from rocmdoctor.checks.binding import ON_A_KERNEL, any_bound
 from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.engine import NotApplicable, check
@@ -108,6 +108,8 @@ def _remove_rock(facts: Facts, name: str) -> Fix:
 
 def _newer_driver(facts: Facts, matrix: Matrix, installed: str | None) -> tuple[Fix, ...]:
     """A release whose list names this kernel, with a newer driver than the installed one; nothing where there is none."""
+    from rocmdoctor.checks import fitting
+
     base, release = fitting.base_of(facts, matrix), facts.kernel.release
     if base is None:
         return ()

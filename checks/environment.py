@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rocmdoctor.checks import remedies
 from rocmdoctor.checks.binding import nvidia_here
-from rocmdoctor.checks.loader_errors import cause_and_remedy
 from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
-from rocmdoctor.facts.environment import OVERRIDE, Override
 from rocmdoctor.results import Evidence, Finding, Fix, Status
 
 if TYPE_CHECKING:
     from rocmdoctor.facts.gpus import Gpu
     from rocmdoctor.matrix import Matrix
-
-
-def _where_set(facts: Facts, variable: str) -> tuple[str, tuple[Evidence, ...]]:
-    """The start-up file lines that set a variable: for the sentence, and as evidence."""
-    lines = facts.environment.set_in(variable)[:3]
-    return (f" (set in {', '.join(s.place for s in lines)})" if lines else ""), tuple(Evidence(s.place, s.text) for s in lines)
-
-
-def _unset(facts: Facts, variable: str, title: str) -> Fix:
-    return remedies.unset(facts, variable, title, "hsa_override.*", "rocminfo.*")
 
 
 @check(
@@ -39,33 +27,31 @@ def override_valid(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """The variable must read major.minor.stepping in decimal (10.3.0). Set to the empty string it hides every GPU on many
     releases, which happens in compose files and Kubernetes manifests (ROCR-Runtime #354); in any other form nothing
     starts."""
-    for override in facts.environment.overrides:
+    wrong = [o for o in facts.environment.overrides if not o.valid]
+    if not wrong:
+        return
+    from rocmdoctor.checks.overrides import right_value, unset, where_set
+
+    for override in wrong:
         name = override.variable
-        where, lines = _where_set(facts, name)
+        where, lines = where_set(facts, name)
         if override.empty:
             yield Finding(
                 Status.FAIL,
                 f"{name} is set to the empty string, which hides every GPU",
                 "Many releases read the empty value as gfx000. An unset variable is fine, an empty one is not.",
                 (Evidence("environment", f'{name}=""'), *lines),
-                (_unset(facts, name, f"Unset {name}{where}, do not leave it empty"),),
+                (unset(facts, name, f"Unset {name}{where}, do not leave it empty"),),
             )
-        elif not override.valid:
-            hint = _right_value(facts, matrix)
+        else:
+            hint = right_value(facts, matrix)
             yield Finding(
                 Status.FAIL,
                 f"{name}={override.value} is not a version: it must read major.minor.stepping",
                 "The run time does not understand it and starts with no GPU at all." + (f" {hint}" if hint else ""),
                 (Evidence("environment", f"{name}={override.value}"), *lines),
-                (_unset(facts, name, f"Unset {name}{where}, or write it in the form that it must have"),),
+                (unset(facts, name, f"Unset {name}{where}, or write it in the form that it must have"),),
             )
-
-
-def _right_value(facts: Facts, matrix: Matrix) -> str:
-    for gpu in facts.gpus:
-        for value, target in matrix.override_suggestions(gpu.gfx or ""):
-            return f"For {gpu.gfx} it is {value} (runs as {target}), where a build lacks {gpu.gfx}."
-    return ""
 
 
 @check(
@@ -81,14 +67,9 @@ def override_fits(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     left-over (rules.md 25, 26)."""
     if not facts.environment.overrides:
         return
-    gpus = in_sight(facts)
-    mixed = len({g.gfx for g in gpus if g.gfx}) > 1
-    built = _built_gfx(facts)
-    needed = any(_helps(facts, matrix, g, built) for g in gpus)
-    for gpu in gpus:
-        override = facts.environment.override_for(gpu.kfd_node)
-        if override is not None and override.gfx and gpu.gfx:
-            yield from _judge_override(facts, matrix, gpu, override, mixed, gpu.gfx in built, needed)
+    from rocmdoctor.checks import overrides
+
+    yield from overrides.judged(facts, matrix, in_sight(facts))
 
 
 def in_sight(facts: Facts) -> tuple[Gpu, ...]:
@@ -102,89 +83,6 @@ def in_sight(facts: Facts) -> tuple[Gpu, ...]:
     return seen if any(g.kfd for g in seen) else facts.gpus
 
 
-def _helps(facts: Facts, matrix: Matrix, gpu: Gpu, built: frozenset[str]) -> bool:
-    """The global override is what this GPU needs: the build has no code for it, and it is right (or at least usual) there."""
-    override = facts.environment.override_for(gpu.kfd_node)
-    if override is None or override.node is not None or not override.gfx or not gpu.gfx or gpu.gfx in built:
-        return False
-    rule = matrix.override(gpu.gfx, override.value, rocm=known(lambda: facts.rocm_version, None))
-    return rule.verdict == "ok"
-
-
-def _judge_override(
-    facts: Facts, matrix: Matrix, gpu: Gpu, override: Override, mixed: bool, native: bool, needed: bool
-) -> Iterator[Finding]:
-    setting = f"{override.variable}={override.value}"
-    where, lines = _where_set(facts, override.variable)
-    rule = matrix.override(gpu.gfx or "", override.value, rocm=known(lambda: facts.rocm_version, None))
-    evidence = (
-        Evidence("environment", setting),
-        Evidence("KFD" if gpu.gfx_source == "kfd" else "PCI id", f"{gpu.label}: {gpu.gfx}"),
-        *lines,
-    )
-    one_for_all = mixed and override.node is None
-    per_gpu = (
-        (
-            Fix(
-                f"On a machine with different GPUs set it for one of them: {OVERRIDE}_<KFD node>, or hide the other with "
-                "ROCR_VISIBLE_DEVICES"
-            ),
-        )
-        if one_for_all
-        else ()
-    )
-    if rule.verdict in ("harmful", "wrong"):
-        unset = _unset(facts, override.variable, f"Unset {override.variable}{where}")
-        # Another GPU lives by this value: then the one that it harms is to be left out of it, and the machine is not broken.
-        kept = needed and one_for_all
-        yield Finding(
-            Status.WARN if kept else Status.FAIL,
-            f"{setting} makes the {gpu.label} ({gpu.gfx}) look like {override.gfx}",
-            remedies.sentence(rule.reason)
-            + (" One global value hits every GPU of this machine." if one_for_all else "")
-            + (" Another GPU here needs it." if kept else ""),
-            evidence,
-            per_gpu if kept else (unset, *per_gpu),
-        )
-    elif rule.verdict == "noop":
-        if not mixed:
-            yield Finding(
-                Status.WARN,
-                f"{setting} is a left-over: the GPU is {gpu.gfx} anyway",
-                "It changes nothing today and will mislead after the next GPU or ROCm.",
-                evidence,
-                (_unset(facts, override.variable, f"Unset {override.variable}{where}"),),
-            )
-    elif native:
-        yield Finding(
-            Status.WARN,
-            f"{setting} is not needed: the installed build has code for {gpu.gfx}",
-            f"The {gpu.label} runs as {override.gfx} because of it. {remedies.sentence(rule.reason)}",
-            evidence,
-            (_unset(facts, override.variable, f"Unset {override.variable}{where}: the native target is used then"), *per_gpu),
-        )
-    elif rule.verdict == "risky":
-        yield Finding(
-            Status.WARN,
-            f"{setting} is a risk on the {gpu.label} ({gpu.gfx})",
-            remedies.sentence(rule.reason),
-            evidence,
-            (
-                _unset(facts, override.variable, f"Unset {override.variable}{where}: a build that has {gpu.gfx} needs none"),
-                *per_gpu,
-            ),
-        )
-
-
-def _built_gfx(facts: Facts) -> frozenset[str]:
-    """Targets of the build in use: the wheel's when there is a ROCm wheel, else the active ROCm's rocBLAS files."""
-    env = known(lambda: facts.torch_env, None)
-    if env and env.torch and env.torch.build == "rocm" and env.torch.library_gfx:
-        return env.torch.library_gfx
-    active = known(lambda: facts.rocm.active, None)
-    return active.gfx if active and active.gfx else frozenset()
-
-
 def acts_as(facts: Facts, matrix: Matrix, gpu: Gpu) -> str | None:
     """The target that an override in force turns this GPU into, when the matrix calls that right for it."""
     override = facts.environment.override_for(gpu.kfd_node)
@@ -192,23 +90,6 @@ def acts_as(facts: Facts, matrix: Matrix, gpu: Gpu) -> str | None:
         return None
     rule = matrix.override(gpu.gfx, override.value, rocm=known(lambda: facts.rocm_version, None))
     return override.gfx if rule.verdict in ("ok", "noop") else None
-
-
-def override_fix(facts: Facts, matrix: Matrix, gpu: Gpu, has: Callable[[str], bool]) -> tuple[Fix, ...]:
-    """An override, only where the matrix calls it right for this GPU and the build has (`has`) the other target (rules.md 26)."""
-    for value, target in matrix.override_suggestions(gpu.gfx or ""):
-        if has(target):
-            mixed = len({g.gfx for g in facts.gpus if g.gfx}) > 1 and gpu.kfd_node is not None
-            name = f"{OVERRIDE}_{gpu.kfd_node}" if mixed else OVERRIDE
-            return (
-                Fix(
-                    f"Run programs with {name}={value}: {gpu.gfx} and {target} share one instruction set (unofficial, widely "
-                    "used)",
-                    (("env", f"{name}={value}", "python3", "your_program.py"),),
-                    verify=recheck("torch_arch.*", "gpu_support.*"),
-                ),
-            )
-    return ()
 
 
 @check(
@@ -279,6 +160,8 @@ def wheel_libraries(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             continue
         if owner.version.split(".")[:2] == torch.rocm_release.split(".")[:2]:
             continue
+        from rocmdoctor.checks.overrides import where_set
+
         yield Finding(
             Status.WARN,
             f"LD_LIBRARY_PATH puts ROCm {owner.version} ahead of the libraries of torch {torch.version}",
@@ -287,7 +170,7 @@ def wheel_libraries(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
             (
                 Evidence("environment", f"LD_LIBRARY_PATH={facts.env.get('LD_LIBRARY_PATH', '')}"),
                 Evidence(owner.root, f"ROCm {owner.version}"),
-                *_where_set(facts, "LD_LIBRARY_PATH")[1],
+                *where_set(facts, "LD_LIBRARY_PATH")[1],
             ),
             (
                 Fix(
@@ -307,6 +190,8 @@ def symbols(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     info = facts.rocminfo
     if info.error not in ("symbol-missing", "library-missing"):
         return
+    from rocmdoctor.checks.loader_errors import amd_libdrm, cause_and_remedy
+
     line = info.error_text.strip().splitlines()[-1] if info.error_text.strip() else ""
     drm = "amdgpu_" in line and info.error == "symbol-missing"
     distribution = known(lambda: facts.packages.get("libdrm-amdgpu1"), None)
@@ -322,26 +207,5 @@ def symbols(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         if drm
         else cause,
         tuple(evidence),
-        (_amd_libdrm(facts, matrix) if drm else remedy,),
-    )
-
-
-def _amd_libdrm(facts: Facts, matrix: Matrix) -> Fix:
-    """AMD's libdrm packages lie in the driver's repository, which a host with the kernel's own driver often has not."""
-    there = any(s.product == "amdgpu" for s in known(lambda: facts.repos.amd, ()))
-    os = facts.os
-    base = matrix.base_os(os.id, os.version_id, os.id_like, os.ubuntu_codename, os.codename)
-    recipe = matrix.recipe(facts.rocm_version or "", base.id, base.version) if base and facts.rocm_version else None
-    source = recipe.driver_repo if recipe and not there else None
-    update = (("apt-get", "update"),) if remedies.manager(facts) == "apt" else ()
-    return Fix(
-        "Install AMD's libdrm packages from the amdgpu repository of the same release"
-        + (f", which is added as {source.path} (no driver comes with it)" if source else "")
-        + ("" if there or source else "; add that repository first, as AMD's pages of the release say"),
-        (
-            *((remedies.write(source.path, *source.text.splitlines()), *update) if source else ()),
-            *(remedies.install(facts, "libdrm-amdgpu-amdgpu1", "libdrm2-amdgpu") if there or source else ()),
-        ),
-        needs=("root", "network"),
-        verify=recheck("ld_path.*", "rocminfo.*"),
+        (amd_libdrm(facts, matrix) if drm else remedy,),
     )

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from rocmdoctor.checks import fitting, remedies
-from rocmdoctor.checks.environment import acts_as, in_sight, override_fix
+from rocmdoctor.checks import remedies
+from rocmdoctor.checks.environment import acts_as, in_sight
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
 from rocmdoctor.matrix import Matrix, Verdict
@@ -100,6 +100,9 @@ def _wheel_gfx(facts: Facts) -> frozenset[str]:
 def _ways(facts: Facts, matrix: Matrix, gpu: Gpu, built: frozenset[str] | None) -> Iterator[Fix]:
     """What serves this GPU: an override that is right for it, a release that lists it on this system, a PyTorch wheel that has
     it. Community builds and Vulkan are named only where none of these is."""
+    from rocmdoctor.checks import fitting
+    from rocmdoctor.checks.overrides import override_fix
+
     gfx = gpu.gfx or ""
     ours = override_fix(facts, matrix, gpu, lambda target: bool(built and target in built))
     yield from ours
@@ -169,6 +172,8 @@ def distribution(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
 
 def _listed_instead(facts: Facts, matrix: Matrix, rocm: str, base: OsBase | None) -> Fix:
     """What to do about a system that is not on the list: the command only where it has an answer."""
+    from rocmdoctor.checks import fitting
+
     if base is None:
         return fitting.nothing_fits(facts, matrix)._replace(commands=())
     gfx = next((g.gfx for g in fitting.that_count(facts)), None)

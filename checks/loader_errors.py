@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from rocmdoctor.checks import remedies
 from rocmdoctor.checks.remedies import recheck
+from rocmdoctor.facts import Facts, known
 from rocmdoctor.results import Fix
 
 if TYPE_CHECKING:
-    from rocmdoctor.facts import Facts
+    from rocmdoctor.matrix import Matrix
 
 SYSTEM_LIBRARIES: dict[str, dict[str, str]] = {
     "libnuma": {"apt": "libnuma1", "dnf": "numactl-libs", "zypper": "libnuma1", "pacman": "numactl"},
@@ -67,4 +68,25 @@ def cause_and_remedy(facts: Facts, line: str) -> tuple[str, Fix]:
             needs=("root", "network"),
             verify=recheck("ld_path.*"),
         ),
+    )
+
+
+def amd_libdrm(facts: Facts, matrix: Matrix) -> Fix:
+    """AMD's libdrm packages lie in the driver's repository, which a host with the kernel's own driver often has not."""
+    there = any(s.product == "amdgpu" for s in known(lambda: facts.repos.amd, ()))
+    os = facts.os
+    base = matrix.base_os(os.id, os.version_id, os.id_like, os.ubuntu_codename, os.codename)
+    recipe = matrix.recipe(facts.rocm_version or "", base.id, base.version) if base and facts.rocm_version else None
+    source = recipe.driver_repo if recipe and not there else None
+    update = (("apt-get", "update"),) if remedies.manager(facts) == "apt" else ()
+    return Fix(
+        "Install AMD's libdrm packages from the amdgpu repository of the same release"
+        + (f", which is added as {source.path} (no driver comes with it)" if source else "")
+        + ("" if there or source else "; add that repository first, as AMD's pages of the release say"),
+        (
+            *((remedies.write(source.path, *source.text.splitlines()), *update) if source else ()),
+            *(remedies.install(facts, "libdrm-amdgpu-amdgpu1", "libdrm2-amdgpu") if there or source else ()),
+        ),
+        needs=("root", "network"),
+        verify=recheck("ld_path.*", "rocminfo.*"),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from rocmdoctor.checks import fitting, remedies
+from rocmdoctor.checks import remedies
 from rocmdoctor.checks.installed import computes_elsewhere, real_installs
 from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.engine import NotApplicable, check
@@ -41,6 +41,8 @@ def present(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         return  # it runs from a place of its own (a module tree, a Nix store, an unpacked archive)
     if computes_elsewhere(facts):
         raise NotApplicable("an NVIDIA GPU is here, and the AMD GPU is only the processor's own graphics")
+    from rocmdoctor.checks import fitting
+
     yield Finding(
         Status.FAIL,
         "There is no ROCm on this host: no /opt/rocm, no ROCm packages, no ROCm build of PyTorch",
@@ -92,6 +94,8 @@ def link(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     if target is None or facts.host.resolve("/opt/rocm") is not None:
         return
     left = real_installs(facts)
+    from rocmdoctor.checks import fitting
+
     yield Finding(
         Status.FAIL,
         f"/opt/rocm leads to {target}, which does not exist",

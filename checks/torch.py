@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rocmdoctor import versions
 from rocmdoctor.checks import remedies
 from rocmdoctor.checks.binding import nvidia_here
-from rocmdoctor.checks.environment import acts_as, in_sight, override_fix
+from rocmdoctor.checks.environment import acts_as, in_sight
 from rocmdoctor.checks.installed import real_installs
 from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.engine import NotApplicable, check
@@ -108,6 +108,7 @@ def arch(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         targets = torch.library_gfx or compiled or frozenset()
         if gpu.gfx in targets and compiled:
             targets = compiled  # rocBLAS has it, and libtorch is what lacks it
+        from rocmdoctor.checks.overrides import override_fix
         from rocmdoctor.checks.torch_remedies import wheel_fix
 
         yield Finding(
