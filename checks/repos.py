@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rocmdoctor import versions
 from rocmdoctor.engine import NotApplicable, check
+from rocmdoctor.facts import known
 from rocmdoctor.host import UnknownFact
 
 if TYPE_CHECKING:
@@ -274,6 +275,12 @@ def unpinned(facts: Facts, matrix: Matrix) -> list[Package]:
     return [p for p in facts.packages.distro_rocm if p.name in shadowed]
 
 
+def _beside_each_other(facts: Facts) -> bool:
+    """Every ROCm package carries its release in its name (rocblas6.2.4): those of two releases are side by side, never mixed."""
+    packages = known(lambda: facts.packages.rocm, ())
+    return bool(packages) and all(p.rocm_release and p.name.endswith(p.rocm_release) for p in packages)
+
+
 @check("repo.one-release", title="AMD's repositories are of one release", after=["repo.paths"], places=PLACES, needs_gpu=False)
 def one_release(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     """Two ROCm repositories of different releases make apt mix them, and a driver or graphics repository of another release
@@ -285,7 +292,7 @@ def one_release(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         if source.product and source.release and source.release != "latest":
             by_product.setdefault(source.product, {})[source.release] = source
     rocm = by_product.get("rocm", {})
-    if len({versions.key(r) for r in rocm}) > 1:
+    if len({versions.key(r) for r in rocm}) > 1 and not _beside_each_other(facts):
         from rocmdoctor.checks import repo_findings
 
         yield repo_findings.several_releases(rocm)

@@ -113,7 +113,7 @@ _PARTS: tuple[Callable[[Matrix], object], ...] = (
     lambda m: m.wheel_rules,
     lambda m: m.python_packages,
     lambda m: m.signing_keys,
-    lambda m: [m.extra_repositories(manager, "9.4") for manager in ("dnf", "zypper")],
+    lambda m: [m.extra_repositories(*system) for system in (("dnf", "9.4"), ("zypper", "15.6"))],
     lambda m: m.key_expiry,
     lambda m: m.apt_pin,
     lambda m: m.repository_paths,

@@ -21,6 +21,7 @@ def kinds() -> dict[str, type[Step]]:
         files.RemoveFile,
         keys.FetchKey,
         keys.ImportKey,
+        keys.TrustKey,
         packages.RefreshIndex,
         packages.InstallPackages,
         packages.RemovePackages,

@@ -3,6 +3,9 @@
 The repositories of the plan are laid out in a scratch folder of our own beside copies of those that stay, the signing keys are
 fetched and verified there, and the package manager plays the installation with that: it names what it would remove and the room
 that it needs. A wrong key, a mirror that is down, a package that does not exist: all of it is found here, with nothing changed.
+
+EPEL comes with a package and CodeReady Builder is there but disabled: both can be named in the question. Repositories that only
+come with a subscription (SUSE's modules) cannot; then AMD's own are asked for, and what they need is not.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from rocmdoctor.host.target import ChangeFailed, Target
 from rocmdoctor.plan import journal, kept, managers
 from rocmdoctor.plan.apply import prepare_state
 from rocmdoctor.plan.files import RemoveFile, WriteFile, last_words
-from rocmdoctor.plan.keys import FetchKey, ImportKey, fetched
+from rocmdoctor.plan.keys import FetchKey, ImportKey
 from rocmdoctor.plan.managers import Wish
 from rocmdoctor.plan.packages import InstallPackages, RefreshIndex, RemovePackages, apt_faults
 from rocmdoctor.plan.programs import RunCommand
@@ -40,8 +43,7 @@ def rehearse(plan: Plan, target: Target, log: str) -> tuple[Refusal, ...]:
     open_ = plan.open_steps
     installs = [step for step in open_ if isinstance(step, InstallPackages)]
     manager = installs[0].manager if installs else ""
-    # repositories that come with a package (EPEL) or a subscription are not there yet: then the steps themselves look
-    if not installs or any(isinstance(step, RunCommand) for step in open_):
+    if not installs:
         return ()
     prepare_state(target)
     with target.lock(journal.LOCK):
@@ -60,7 +62,14 @@ def rehearse(plan: Plan, target: Target, log: str) -> tuple[Refusal, ...]:
 
 def _asked(run: Run, manager: str, steps: tuple[Step, ...], installs: list[InstallPackages]) -> Iterator[Refusal]:
     keys = _keys(run, steps)
-    options = _apt_options(run, steps, keys) if manager == "apt" else _rpm_options(run, manager, steps)
+    commands = [step for step in steps if isinstance(step, RunCommand)]
+    whole = all(step.repository or step.enables for step in commands)
+    if not whole and manager == "apt":
+        return
+    options = _apt_options(run, steps, keys) if manager == "apt" else _rpm_options(run, manager, steps, commands)
+    if not whole:
+        _reachable(run, manager, options, steps)
+        return
     allowed = {name for step in steps if isinstance(step, RemovePackages) for name in step.names}
     allowed |= {name for step in installs for name in step.removes}
     if manager == "apt":
@@ -92,7 +101,7 @@ def _keys(run: Run, steps: tuple[Step, ...]) -> dict[str, str]:
     found = {}
     for step in steps:
         if isinstance(step, (FetchKey, ImportKey)):
-            data = fetched(run, step.url, step.fingerprint, step.trusted, step.ca)
+            data = step.fetched(run)
             if isinstance(step, FetchKey):
                 place = f"{FOLDER}/{step.path.rpartition('/')[2]}"
                 run.target.write(place, data if place.endswith(".asc") else openpgp_key.dearmored(data))
@@ -140,12 +149,35 @@ def _apt_options(run: Run, steps: tuple[Step, ...], keys: dict[str, str]) -> tup
     return tuple(word for setting in settings for word in ("-o", setting))
 
 
-def _rpm_options(run: Run, manager: str, steps: tuple[Step, ...]) -> tuple[str, ...]:
+def _rpm_options(run: Run, manager: str, steps: tuple[Step, ...], commands: list[RunCommand]) -> tuple[str, ...]:
     _laid_out(run, steps, SOURCES[manager], f"{FOLDER}/repos", {})
     if manager == "zypper":
         # the key is verified, and imported by the plan itself; here nothing is installed
         return ("--non-interactive", "--no-gpg-checks", "--reposd-dir", f"{FOLDER}/repos")
-    return (*managers.no_change(manager), f"--setopt=reposdir={FOLDER}/repos")
+    options = (*managers.no_change(manager), f"--setopt=reposdir={FOLDER}/repos")
+    if not commands:
+        return options
+    for step in commands:
+        if step.repository:
+            run.target.write(f"{FOLDER}/repos/{step.path.rpartition('/')[2] or step.id + '.repo'}", step.repository.encode())
+    # lists of repositories that are named here only must not stay in the system's cache
+    enabled = (f"--enablerepo={name}" for step in commands for name in step.enables)
+    return (*options, f"--setopt=cachedir={FOLDER}/cache", *enabled)
+
+
+def _reachable(run: Run, manager: str, options: tuple[str, ...], steps: tuple[Step, ...]) -> None:
+    """Whether the plan's own repositories answer. Raises ChangeFailed when one does not."""
+    names = [name for step in steps if isinstance(step, RefreshIndex) for name in step.repositories]
+    if not names or manager == "apt":
+        return
+    if manager == "zypper":
+        argv: Argv = ("zypper", *options, "--cache-dir", f"{FOLDER}/cache", "refresh", *names)
+    else:
+        only = (f"--enablerepo={name}" for name in names)
+        argv = (manager, "-y", *options[len(managers.no_change(manager)) :], "--disablerepo=*", *only, "makecache")
+    answer = run.target.run(argv, run.log)
+    if answer.rc != 0:
+        raise ChangeFailed(f"{manager} cannot read AMD's repository: {last_words(answer.stdout, answer.stderr)}")
 
 
 def _existing(run: Run, manager: str, options: tuple[str, ...], wishes: Iterable[Wish]) -> Iterator[Wish]:

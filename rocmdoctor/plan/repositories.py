@@ -5,17 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from rocmdoctor import versions
 from rocmdoctor.facts import known
 from rocmdoctor.facts.repos import Repository
 from rocmdoctor.matrix.extra_repositories import BuildServiceProject
-from rocmdoctor.matrix.recipes import Recipe, RepoFile, SigningKey
+from rocmdoctor.matrix.recipes import Recipe, RepoFile
+from rocmdoctor.matrix.signing_keys import SigningKey
 from rocmdoctor.plan import mirror
 from rocmdoctor.plan.draft import Draft
 from rocmdoctor.plan.files import RemoveFile, WriteFile
-from rocmdoctor.plan.keys import FetchKey, ImportKey
+from rocmdoctor.plan.keys import FetchKey, ImportKey, TrustKey
 from rocmdoctor.plan.programs import RunCommand
 
 _SECTION = re.compile(r"^\[([^\]]+)\]", re.M)
+_OTHER_KINDS = re.compile(r"debug|source|src|beta|testing|eus|e4s|aus", re.I)
+"""Parts of repository ids that are not the plain binary packages of the release."""
 PIN_PRIORITY = 600
 RPM_KEYS = "/etc/pki/rpm-gpg/RPM-GPG-KEY-"
 
@@ -28,16 +32,18 @@ def plan(draft: Draft, recipe: Recipe, *, driver: bool) -> tuple[str, ...]:
     if recipe.driver_repo is not None and (driver or paired):
         files.append(recipe.driver_repo)
     files = [mirror.file_at(draft, file) for file in files]
-    _extra(draft, recipe)
+    current = known(lambda: draft.facts.repos.amd, ())
+    if draft.options.side_by_side and recipe.line == "classic":
+        files = [_beside(file, recipe.rocm if file.path == recipe.rocm_repo.path else recipe.driver or "") for file in files]
+        if driver:
+            _newer_driver(draft, recipe, current)
+    more = _extra(draft, recipe)
     keys = [recipe.key]
     if recipe.driver_repo is not None and len(files) > 1 and recipe.driver_key != recipe.key:
         keys.append(recipe.driver_key)
     for key in keys:
         _key(draft, recipe, key)
     _certificate(draft, recipe, files)
-    current = known(lambda: draft.facts.repos.amd, ())
-    if draft.options.side_by_side:
-        files = [_beside(file, current) if file.path == recipe.rocm_repo.path else file for file in files]
     for file in files:
         if not _adopted(draft, file, current):
             name = file.path.rpartition("/")[2]
@@ -53,7 +59,7 @@ def plan(draft: Draft, recipe: Recipe, *, driver: bool) -> tuple[str, ...]:
     _others(draft, files, current)
     _pin(draft, recipe)
     ids = tuple(name for file in files for name in _SECTION.findall(file.text))
-    return ids or tuple(url for file in files for url in file.urls)
+    return (*ids, *more) or tuple(url for file in files for url in file.urls)
 
 
 def _key(draft: Draft, recipe: Recipe, key: SigningKey) -> None:
@@ -150,10 +156,24 @@ def _others(draft: Draft, files: list[RepoFile], current: tuple[Repository, ...]
         draft.steps.append(RemoveFile(f"other-{name}", f"Remove {path}", "another release of AMD's repositories", path=path))
 
 
-def _beside(file: RepoFile, current: tuple[Repository, ...]) -> RepoFile:
-    """Side by side: the lines of the other releases stay in front."""
-    kept = [s.text for s in current if s.kind == "apt" and s.file == file.path and s.text not in file.text.splitlines()]
-    return RepoFile(file.path, "".join(line + "\n" for line in kept) + file.text) if kept else file
+def _beside(file: RepoFile, release: str) -> RepoFile:
+    """Side by side every release has files and sections of its own: rocm-6.2.4.list, [rocm-6.2.4]. So none is written over
+    another's, and each goes by itself."""
+    folder, _, name = file.path.rpartition("/")
+    stem, dot, kind = name.rpartition(".")
+    text = _SECTION.sub(lambda found: found[0] if release in found[1] else f"[{found[1]}-{release}]", file.text)
+    return RepoFile(f"{folder}/{stem}-{release}{dot}{kind}", text)
+
+
+def _newer_driver(draft: Draft, recipe: Recipe, current: tuple[Repository, ...]) -> None:
+    """There is one driver for all releases, and the package manager takes the newest of those that are configured."""
+    for source in current:
+        if source.product == "amdgpu" and source.release and versions.key(source.release) > versions.key(recipe.driver or ""):
+            draft.refuse(
+                "side-by-side-driver",
+                f"{source.file} has the driver {source.release}, which is newer than {recipe.driver}, and both releases share it",
+                "--driver inbox or none keeps the driver as it is",
+            )
 
 
 def _pin(draft: Draft, recipe: Recipe) -> None:
@@ -171,24 +191,48 @@ def _pin(draft: Draft, recipe: Recipe) -> None:
     draft.steps.append(WriteFile("pin", f"Write {recipe.pin.path}", reason, path=recipe.pin.path, text=recipe.pin.text))
 
 
-def _extra(draft: Draft, recipe: Recipe) -> None:
-    """EPEL and CodeReady Builder; SUSE's modules and the project with Perl modules."""
+def _extra(draft: Draft, recipe: Recipe) -> tuple[str, ...]:
+    """EPEL and CodeReady Builder; SUSE's modules and the project with Perl modules. The answer are ids of repositories whose
+    lists are read with AMD's."""
     extra = draft.matrix.extra_repositories(recipe.package_manager, recipe.os_version)
     if extra is None:
-        return
-    enabled = {s.id.lower() for s in known(lambda: draft.facts.repos.sources, ()) if s.enabled}
+        return ()
+    sources = known(lambda: draft.facts.repos.sources, ())
+    enabled = {s.id.lower() for s in sources if s.enabled}
     lacking = [words for words in extra.ids if not any(word in name for word in words for name in enabled)]
     network, reason = ("root", "network"), "AMD's packages need it"
+    if draft.options.mirror is not None and lacking:
+        draft.note(
+            "--mirror has AMD's downloads, not the distribution's: where the internet is out of reach, configure the site's own "
+            f"{' and '.join('/'.join(words) for words in lacking)} repositories first"
+        )
     if extra.release_package and extra.ids[0] in lacking:
         install = (recipe.package_manager, "-y", "install", extra.release_package)
         back = (recipe.package_manager, "-y", "remove", extra.package_name or "")
         draft.steps.append(
-            RunCommand("epel", "Add the EPEL repository", reason, network, argv=install, path=extra.brings or "", back=back)
+            RunCommand(
+                "epel",
+                "Add the EPEL repository",
+                reason,
+                network,
+                argv=install,
+                path=extra.brings or "",
+                back=back,
+                repository=extra.rehearsed or "",
+            )
         )
     if extra.enable and extra.ids[-1] in lacking:
+        words = extra.ids[-1]
+        ids = (s.id for s in sources if not s.enabled and any(w in s.id.lower() for w in words) and not _OTHER_KINDS.search(s.id))
         draft.steps.append(
             RunCommand(
-                "builder", "Enable the CodeReady Builder repository", reason, network, argv=extra.enable, back=extra.disable
+                "builder",
+                "Enable the CodeReady Builder repository",
+                reason,
+                network,
+                argv=extra.enable,
+                back=extra.disable,
+                enables=tuple(dict.fromkeys(ids)),
             )
         )
     if extra.modules and lacking:
@@ -210,23 +254,43 @@ def _extra(draft: Draft, recipe: Recipe) -> None:
                         back=("SUSEConnect", "-d", "-p", module),
                     )
                 )
-    if extra.project is not None and recipe.line == "classic" and extra.project.id not in enabled:
-        _project(draft, extra.project)
+    if extra.project is not None and recipe.line == "classic":
+        return _project(draft, extra.project, sources)
+    return ()
 
 
-def _project(draft: Draft, project: BuildServiceProject) -> None:
-    """A repository of the Open Build Service. Its key is not known to SUSE's systems: zypper takes the one beside it."""
-    network, reason = ("root", "network"), "AMD's packages need Perl modules from it"
-    draft.steps.append(
-        RunCommand(
-            "project",
-            f"Add the repository {project.id}",
-            reason,
-            network,
-            argv=("zypper", "--non-interactive", "addrepo", "--refresh", project.file),
-            path=project.brings,
-            back=("zypper", "--non-interactive", "removerepo", project.id),
+def _project(draft: Draft, project: BuildServiceProject, sources: Iterable[Repository]) -> tuple[str, ...]:
+    """A repository of the Open Build Service, whose key belongs to the project alone: no package of SUSE's has it.
+
+    So zypper is not told to import whatever key it finds (--gpg-auto-import-keys), and the project does not write its own .repo
+    file: the key is fetched over HTTPS, shown, and from then on the only one that counts. The file gives the project a low
+    priority: of a package that SUSE has too, SUSE's is taken."""
+    address = project.urls[0].partition("://")[2].partition("/")[2].rstrip("/")
+    if any(s.enabled and (s.id.lower() == project.id or any(u.rstrip("/").endswith(address) for u in s.uris)) for s in sources):
+        return ()
+    file, url = mirror.file_at(draft, RepoFile(project.path, project.text)), mirror.at(draft, project.key)
+    needs, ca = ("root", "network"), draft.options.ca or ""
+    reason = "AMD's packages need Perl modules from it"
+    place = f"{RPM_KEYS}{project.id}"
+    if project.fingerprint:
+        trusted = (project.fingerprint,)
+        title = f"Import the signing key of {project.name}"
+        draft.steps.append(ImportKey("key-project", title, reason, needs, url, place, project.fingerprint, trusted, ca))
+    else:
+        host = url.partition("://")[2].partition("/")[0]
+        draft.note(
+            f"{project.name} (Perl modules) is signed with a key whose fingerprint neither AMD nor SUSE publishes: it is "
+            f"trusted as {host or url} gives it now, and no other from then on. To decide that yourself add the repository and "
+            "its key first"
         )
-    )
-    argv = ("zypper", "--non-interactive", "--gpg-auto-import-keys", "refresh", project.id)
-    draft.steps.append(RunCommand("project-lists", f"Read the package lists of {project.id}", reason, network, argv=argv))
+        if not url.startswith(("https://", "file://")):
+            draft.refuse(
+                "project-key",
+                f"the key of {project.name} is not pinned, and {url} is no HTTPS address that could vouch for it",
+                "add the repository and its key yourself, or use a mirror with HTTPS",
+            )
+        title = f"Trust the signing key of {project.name} at the first use"
+        draft.steps.append(TrustKey("key-project", title, reason, needs, url, place, "", (), ca))
+    name = file.path.rpartition("/")[2]
+    draft.steps.append(WriteFile(f"repo-{name}", f"Write {file.path}", reason, path=file.path, text=file.text))
+    return (project.id,)

@@ -17,7 +17,11 @@ from tests.e2e.packages.site import Site
 from tests.e2e.root import Root
 from tests.hostbuilder.distros import Distro, distro_of
 
-DISTRIBUTIONS = ("ubuntu-22.04", "ubuntu-24.04", "debian-13", "rhel-9.4", "rhel-9.6", "rhel-9.8", "sles-15.6", "sles-15.7")
+DISTRIBUTIONS = (
+    *("ubuntu-20.04", "ubuntu-22.04", "ubuntu-24.04", "debian-12", "debian-13"),
+    *("rhel-8.10", "rhel-9.4", "rhel-9.6", "rhel-9.8", "rhel-10.0", "rocky-9.6", "almalinux-9.6", "ol-9.6"),
+    *("sles-15.6", "sles-15.7", "sles-16.0"),
+)
 USER = "user1"
 PRELOADED = Path(__file__).with_name("kernel_name.c")
 _MODINFO = """\
@@ -42,7 +46,7 @@ _SUBSCRIPTION = """\
 #!/bin/sh
 # subscription-manager identity | repos --enable=ID | repos --disable=ID | repos --list-enabled | release
 file=/etc/yum.repos.d/redhat.repo
-crb=codeready-builder-for-rhel-9-x86_64-rpms
+crb=codeready-builder-for-rhel-@MAJOR@-x86_64-rpms
 set_enabled() { sed -i "/^\\[$1\\]/,/^\\[/s/^enabled=.*/enabled=$2/" "$file"; }
 case "$1" in
     identity) echo "system identity: 00000000-0000-0000-0000-000000000000" ;;
@@ -177,10 +181,11 @@ def _deb(root: Root, found: Distro, site: Site) -> None:
     root.write("/usr/share/keyrings/distribution.gpg", site.keys["distribution"].binary)
     where = "http://distribution.test"
     if found.id == "debian":
-        root.write("/etc/debian_version", "13.1\n")
+        root.write("/etc/debian_version", f"{found.version}.1\n")
         line = f"deb [signed-by=/usr/share/keyrings/distribution.gpg] {where}/debian {found.codename} main non-free-firmware\n"
     else:
-        root.write("/etc/debian_version", {"22.04": "bookworm/sid"}.get(found.version, "trixie/sid") + "\n")
+        sid = {"20.04": "bullseye/sid", "22.04": "bookworm/sid"}.get(found.version, "trixie/sid")
+        root.write("/etc/debian_version", f"{sid}\n")
         root.write("/etc/lsb-release", f"DISTRIB_ID=Ubuntu\nDISTRIB_RELEASE={found.version}\nDISTRIB_CODENAME={found.codename}\n")
         line = f"deb [signed-by=/usr/share/keyrings/distribution.gpg] {where}/ubuntu {found.codename} main universe\n"
     root.write("/etc/apt/sources.list", line)
@@ -236,9 +241,10 @@ def _repo(ident: str, name: str, url: str, enabled: int) -> str:
 
 def _el(root: Root, found: Distro, key: str) -> None:
     _distribution_key(root, key)
-    root.write("/etc/pki/rpm-gpg/RPM-GPG-KEY-EPEL-9", key)
+    major = found.version.partition(".")[0]
+    root.write(f"/etc/pki/rpm-gpg/RPM-GPG-KEY-EPEL-{major}", key)
     root.path("/usr/src/kernels").mkdir()
-    root.write("/etc/redhat-release", f"Red Hat Enterprise Linux release {found.version_text}\n")
+    root.write("/etc/redhat-release", f"{found.name} release {found.version_text}\n")
     rows = (
         "[main]",
         "gpgcheck=1",
@@ -249,27 +255,34 @@ def _el(root: Root, found: Distro, key: str) -> None:
     )
     root.write("/etc/dnf/dnf.conf", "\n".join(rows) + "\n")
     base = f"http://distribution.test/rhel/{found.version}"
-    repositories = (
-        ("rhel-9-for-x86_64-baseos-rpms", "baseos", 1),
-        ("rhel-9-for-x86_64-appstream-rpms", "appstream", 1),
-        ("codeready-builder-for-rhel-9-x86_64-rpms", "crb", 0),
-    )
-    text = "".join(_repo(ident, ident, f"{base}/{name}", on) for ident, name, on in repositories)
-    root.write("/etc/yum.repos.d/redhat.repo", text)
-    root.write("/usr/sbin/subscription-manager", _SUBSCRIPTION.replace("@VERSION@", found.version), 0o755)
+    file, ids = {
+        "rhel": ("redhat", (f"rhel-{major}-for-x86_64-baseos-rpms", f"rhel-{major}-for-x86_64-appstream-rpms",
+                            f"codeready-builder-for-rhel-{major}-x86_64-rpms")),
+        "ol": (f"oracle-linux-ol{major}", (f"ol{major}_baseos_latest", f"ol{major}_appstream", f"ol{major}_codeready_builder")),
+    }.get(found.id, (found.id, ("baseos", "appstream", "crb")))  # fmt: skip
+    rows_ = zip(ids, ("baseos", "appstream", "crb"), (1, 1, 0), strict=True)
+    text = "".join(_repo(ident, ident, f"{base}/{name}", on) for ident, name, on in rows_)
+    if found.id == "rhel":  # a subscription knows more than is wanted, disabled
+        text += _repo(ids[2].replace("-rpms", "-source-rpms"), "sources", f"{base}/source", 0)
+        text += _repo(ids[2].replace("-rpms", "-eus-rpms"), "extended support", f"{base}/eus", 0)
+        tool = _SUBSCRIPTION.replace("@VERSION@", found.version).replace("@MAJOR@", major)
+        root.write("/usr/sbin/subscription-manager", tool, 0o755)
+    root.write(f"/etc/yum.repos.d/{file}.repo", text)
 
 
 def _suse(root: Root, found: Distro, key: str) -> None:
     _distribution_key(root, key)
     base = f"http://distribution.test/sles/{found.version}"
-    for name, on in (("basesystem", 1), ("desktop-applications", 0), ("development-tools", 0), ("PackageHub", 0)):
+    modules = (("basesystem", 1), ("desktop-applications", 0), ("development-tools", 0), ("PackageHub", 0))
+    if found.version.startswith("16"):  # one product repository, and no modules
+        modules = (("basesystem", 1), ("PackageHub", 0))
+    for name, on in modules:
         text = _repo(f"SLE-{name}", f"SLE-{name}-Pool", f"{base}/{name.lower()}", on)
         root.write(f"/etc/zypp/repos.d/SLE-{name}.repo", text)
-    pack = found.version.partition(".")[2]
     root.write("/etc/products.d/SLES.prod", (
         '<?xml version="1.0" encoding="UTF-8"?>\n<product schemeversion="0">\n  <vendor>SUSE</vendor>\n  <name>SLES</name>\n'
         f"  <version>{found.version}</version>\n  <release>0</release>\n  <arch>x86_64</arch>\n"
-        f"  <summary>SUSE Linux Enterprise Server 15 SP{pack}</summary>\n</product>\n"
+        f"  <summary>{found.pretty}</summary>\n</product>\n"
     ))  # fmt: skip
     root.path("/etc/products.d/baseproduct", follow=False).symlink_to("SLES.prod")
     root.write("/usr/bin/SUSEConnect", _SUSECONNECT.replace("@VERSION@", found.version), 0o755)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rocmdoctor.facts import Facts
-from rocmdoctor.matrix import Matrix
+from rocmdoctor.matrix import Matrix, load_matrix
 from rocmdoctor.plan import uninstall
 from rocmdoctor.plan.environments import PipInstall, PythonVenv
 from rocmdoctor.plan.files import RemoveFile, WriteFile
-from rocmdoctor.plan.packages import InstallPackages, RemovePackages
+from rocmdoctor.plan.keys import ImportKey, TrustKey
+from rocmdoctor.plan.packages import InstallPackages, RefreshIndex, RemovePackages
 from rocmdoctor.plan.step import Plan, Step
 from tests.hostbuilder import HostBuilder
 from tests.hostbuilder.spec import Driver
@@ -318,8 +321,37 @@ def test_side_by_side(matrix: Matrix) -> None:
     host = HostBuilder().no_rocm().also_rocm("6.2.0").no_torch().build()
     plan = plan_for(host, matrix, rocm="6.4.3", side_by_side=True, pytorch="none")
     assert not plan.refusals and wishes(plan)[0] == "rocm6.4.3"
-    rocm = step(plan, "repo-rocm.list")
-    assert isinstance(rocm, WriteFile) and "/apt/6.2 " in rocm.text and "/apt/6.4.3 " in rocm.text
+    rocm = step(plan, "repo-rocm-6.4.3.list")
+    assert isinstance(rocm, WriteFile) and "/apt/6.4.3 " in rocm.text
+    # the other release's file stays as it is
+    assert not any(getattr(s, "path", "") == "/etc/apt/sources.list.d/rocm.list" for s in plan.steps)
+
+
+@pytest.mark.parametrize(
+    ("system", "rocm", "sections"),
+    [
+        (("rhel", "9.4"), "6.2.4", {"ROCm-6.2.4", "amdgpu-6.2.4"}),
+        (("rhel", "9.4"), "7.2.4", {"rocm-7.2.4", "amdgraphics-7.2.4"}),
+        (("sles", "15.6"), "6.2.4", {"ROCm-6.2.4", "amdgpu-6.2.4", "devel_languages_perl"}),
+    ],
+)
+def test_side_by_side_every_release_has_sections_of_its_own(
+    matrix: Matrix, system: tuple[str, str], rocm: str, sections: set[str]
+) -> None:
+    plan = plan_for(bare(*system, "gfx90a").build(), matrix, rocm=rocm, side_by_side=True, pytorch="none", driver="none")
+    files = [s for s in plan.steps if isinstance(s, WriteFile) and s.path.endswith(".repo")]
+    assert {line for file in files for line in re.findall(r"^\[(.+)\]$", file.text, re.M)} == sections
+    index = next(s for s in plan.steps if isinstance(s, RefreshIndex))
+    assert set(index.repositories) == sections
+    assert [f.path.rpartition("/")[2] for f in files if "rocm" in f.path] == [f"rocm-{rocm}.repo"]
+
+
+def test_side_by_side_shares_the_newest_driver(matrix: Matrix) -> None:
+    line = "deb [arch=amd64 signed-by=/etc/apt/keyrings/rocm.gpg] https://repo.radeon.com/amdgpu/30.30.4/ubuntu jammy main\n"
+    host = bare("ubuntu", "22.04", "gfx90a").file("/etc/apt/sources.list.d/amdgpu-30.30.4.list", line).build()
+    plan = plan_for(host, matrix, rocm="6.2.4", side_by_side=True, pytorch="none", driver="dkms")
+    assert "side-by-side-driver" in codes(plan)
+    assert "side-by-side-driver" not in codes(plan_for(host, matrix, rocm="6.2.4", side_by_side=True, driver="none"))
 
 
 def test_users(matrix: Matrix) -> None:
@@ -350,9 +382,44 @@ def test_extra_repositories_can_be_taken_back(matrix: Matrix) -> None:
     rhel = plan_for(bare("rhel", "9.4", "gfx90a").remove("/etc/yum.repos.d").build(), matrix, rocm="6.2")
     assert getattr(step(rhel, "builder"), "back") == ("crb", "disable")  # noqa: B009
     sles = plan_for(bare("sles", "15.6", "gfx90a").file("/usr/sbin/SUSEConnect").build(), matrix, rocm="6.2")
-    assert ids(sles).index("project") < ids(sles).index("project-lists") < ids(sles).index("rocm")
-    assert step(sles, "project").commands[0][-1].endswith("/devel:/languages:/perl/15.6/devel:languages:perl.repo")
     assert "module-PackageHub" in ids(sles)
+
+
+PERL = "download.opensuse.org/repositories/devel:/languages:/perl/15.6/"
+
+
+def test_the_project_with_perl_modules(matrix: Matrix) -> None:
+    """Nobody publishes its key's fingerprint: it is trusted once, over HTTPS, in the plan's words."""
+    plan = plan_for(bare("sles", "15.6", "gfx90a").build(), matrix, rocm="6.2")
+    key, file = step(plan, "key-project"), step(plan, "repo-devel_languages_perl.repo")
+    assert isinstance(key, TrustKey) and key.url == f"https://{PERL}repodata/repomd.xml.key"
+    assert isinstance(file, WriteFile) and f"baseurl=https://{PERL}\n" in file.text and "priority=120\n" in file.text
+    assert ids(plan).index("key-project") < ids(plan).index("index")
+    assert not [word for s in plan.steps for argv in s.commands for word in argv if "gpg-auto-import" in word]
+    assert any("devel:languages:perl" in notice and "trusted" in notice for notice in plan.notices)
+
+
+def test_the_project_on_a_mirror(matrix: Matrix) -> None:
+    host = bare("sles", "15.6", "gfx90a").build()
+    plan = plan_for(host, matrix, rocm="6.2", mirror="https://mirror.site/amd")
+    assert "download.opensuse.org" not in repr(plan.steps) and not plan.refusals
+    assert getattr(step(plan, "key-project"), "url").startswith("https://mirror.site/amd/repositories/")  # noqa: B009
+    assert "project-key" in codes(plan_for(host, matrix, rocm="6.2", mirror="http://mirror.site/amd"))
+
+
+def test_the_project_of_the_administrator_is_left_alone(matrix: Matrix) -> None:
+    text = f"[perl]\nbaseurl=https://mirror.site/x/{PERL.partition('/')[2]}\nenabled=1\ngpgcheck=1\n"
+    host = bare("sles", "15.6", "gfx90a").file("/etc/zypp/repos.d/perl.repo", text).build()
+    assert not [name for name in ids(plan_for(host, matrix, rocm="6.2")) if "project" in name or "perl" in name]
+
+
+def test_a_pinned_project(matrix: Matrix, tmp_path: Path) -> None:
+    text = matrix.path.read_text(encoding="utf-8")
+    pinned = tmp_path / "matrix.yaml"
+    pinned.write_text(text.replace("project: {name:", f"project: {{fingerprint: {'A' * 40}, name:"), encoding="utf-8")
+    plan = plan_for(bare("sles", "15.6", "gfx90a").build(), load_matrix(pinned), rocm="6.2")
+    key = step(plan, "key-project")
+    assert type(key) is ImportKey and key.fingerprint == "A" * 40
 
 
 # uninstall -------------------------------------------------------------------------------------------------------

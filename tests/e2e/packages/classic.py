@@ -180,13 +180,14 @@ def packages(version: str, target: Target, *, versioned: bool = False) -> tuple[
         if r.name == "rocm-core":
             files[f"{prefix}/.info/version"] = f"{version}-{row.build}\n"
             on_install, on_remove = alternatives(prefix, row.stamp)
-        elif r.name == "rocm-opencl":
+        elif r.name == "rocm-opencl" and not versioned:  # side by side the file would be in both
             files["/etc/ld.so.conf.d/10-rocm-opencl.conf"] = f"{prefix}/lib\n"
             on_install = "ldconfig"
+        conffiles = () if target.deb else tuple(path for path in files if path.startswith("/etc/"))
         made.append(
             Package(
                 target.name(r.name) + tail, full[r.name], tuple(depends), files, on_install=on_install, on_remove=on_remove,
-                conffiles=("/etc/ld.so.conf.d/10-rocm-opencl.conf",) if r.name == "rocm-opencl" and not target.deb else (),
+                conffiles=conffiles,
             )
         )  # fmt: skip
     return tuple(made)

@@ -48,7 +48,8 @@ def headers(distro: Distro) -> dict[str, Content]:
 def deb_kernel(distro: Distro, maintainer: str) -> list[Package]:
     """The packages of the running kernel on Debian and Ubuntu; the first is installed from the start."""
     kernel = distro.kernel
-    version = "6.12.48-1" if distro.id == "debian" else f"{kernel.removesuffix('-generic')}.{kernel.split('-')[1]}"
+    debian = "6.1.119-1" if distro.version == "12" else "6.12.48-1"
+    version = debian if distro.id == "debian" else f"{kernel.removesuffix('-generic')}.{kernel.split('-')[1]}"
     image = kernel_files(distro, module=False) | (kernel_files(distro, module=True) if distro.id == "debian" else {})
     made = [
         Package(f"linux-image-{kernel}", version, (), image, maintainer=maintainer, vendor=""),
@@ -157,8 +158,14 @@ def epel_release(major: str) -> Package:
         f"baseurl=https://dl.fedoraproject.org/pub/epel/{major}/Everything/$basearch/\nenabled=1\ngpgcheck=1\n"
         f"gpgkey=file:///etc/pki/rpm-gpg/RPM-GPG-KEY-EPEL-{major}\n"
     )
-    # crb enable | disable: CodeReady Builder of the subscription
-    crb = '#!/bin/sh\nexec subscription-manager repos --crb "$1"\n'
+    # crb enable | disable: CodeReady Builder of the subscription, or of the distribution's own .repo file
+    crb = """\
+#!/bin/sh
+if command -v subscription-manager >/dev/null; then exec subscription-manager repos --crb "$1"; fi
+on=0; [ "$1" = enable ] && on=1
+cd /etc/yum.repos.d
+exec sed -i "/^\\[\\(crb\\|powertools\\|ol[0-9]*_codeready_builder\\)\\]/,/^\\[/s/^enabled=.*/enabled=$on/" ./*.repo
+"""
     return Package(
         "epel-release", f"{major}-7.el{major}", (),
         {"/etc/yum.repos.d/epel.repo": repo, "/usr/bin/crb": Program(crb)},

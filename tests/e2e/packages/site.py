@@ -14,7 +14,7 @@ from tests.e2e.cache import cache_folder, cache_of, digest
 from tests.e2e.packages import amdgpu_install, certificates, classic, deb, distribution, driver, rpm, therock, wheels
 from tests.e2e.packages.keys import Key, load_or_make
 from tests.e2e.packages.package import Package
-from tests.e2e.packages.targets import EL9, JAMMY, NOBLE, SLES156, Target
+from tests.e2e.packages.targets import EL8, EL9, EL10, FOCAL, JAMMY, NOBLE, SLES156, Target
 from tests.hostbuilder.distros import distro_of
 from tests.hostbuilder.releases import release_of
 
@@ -23,10 +23,14 @@ THEROCK = ("7.14.1", "10.0.0", "10.1.0")
 DRIVERS = ("6.2.0", "6.2.4", "30.30.4", "31.40.1", "31.50.0", "31.60.0")
 EL_MINORS = ("9.4", "9.6", "9.8")
 SLES = ("15.6", "15.7")
+RARE = {"apt": "6.1.2", "el": "7.2.4", "therock": "10.1.0"}
+"""Releases that are there for the systems that are tested once: Ubuntu 20.04, EL 8 and 10, Debian 12, SLES 16."""
+RARE_EL = {"8.10": EL8, "10.0": EL10}
 _KEYS = {
     "radeon": "ROCm Dev Support <rocm-dev.support@amd.com>",
     "amdrocm": "AMD MLSE DevOps <devops@amd.example>",
     "distribution": "A Distribution <key@distribution.test>",
+    "project": "devel:languages:perl OBS Project <devel:languages:perl@build.opensuse.org>",
     "other": "Somebody Else <else@example.org>",
 }
 
@@ -70,7 +74,8 @@ def _build(base: Path) -> None:
         jobs.append(lambda v=version: _classic_rpm(radeon, v, key))  # type: ignore[misc]
     jobs.append(lambda: _driver_rpm(radeon, key))
     jobs.append(lambda: _therock(stable, older, keys["amdrocm"]))
-    jobs.append(lambda: _rpm_distributions(www, keys["distribution"]))
+    jobs.append(lambda: _rpm_distributions(www, keys["distribution"], keys["project"]))
+    jobs.append(lambda: _rare(radeon, stable, key, keys["amdrocm"]))
     jobs.append(lambda: _classic_deb(radeon, key))
     jobs.append(lambda: _deb_distributions(www / "distribution.test", keys["distribution"]))
     jobs.append(lambda: _wheels(www))
@@ -120,7 +125,7 @@ def _classic_deb(radeon: Path, key: Key) -> None:
 
 def _classic_rpm(radeon: Path, version: str, key: Key) -> None:
     rpm.write_repository(radeon / "rocm/el9" / _short(version) / "main", _both(version, EL9), key)
-    rpm.write_repository(radeon / "rocm/zyp" / _short(version) / "main", classic.packages(version, SLES156), key)
+    rpm.write_repository(radeon / "rocm/zyp" / _short(version) / "main", _both(version, SLES156), key)
     if version.startswith("7"):
         row = release_of(version)
         _same(
@@ -131,6 +136,29 @@ def _classic_rpm(radeon: Path, version: str, key: Key) -> None:
             [radeon / "graphics" / _short(version) / f"sle/{minor}/main/x86_64" for minor in SLES],
             driver.mesa(version, SLES156, row.module_build), key,
         )  # fmt: skip
+
+
+def _rare(radeon: Path, stable: Path, key: Key, amdrocm: Key) -> None:
+    """One release for each of the systems that are tested once, and the driver's repository where ROCm's packages need it."""
+    version = RARE["apt"]
+    row = release_of(version)
+    suite = deb.Suite(FOCAL.suite, {"main": classic.packages(version, FOCAL)})
+    deb.write_repository(radeon / "rocm/apt" / _short(version), [suite], key, origin="repo.radeon.com", label="ROCm Repository")
+    suite = deb.Suite(FOCAL.suite, {"main": driver.packages(row.driver, FOCAL)})
+    deb.write_repository(
+        radeon / "amdgpu" / _short(row.driver) / "ubuntu", [suite], key, origin="repo.radeon.com", label="amdgpu"
+    )
+    version = RARE["el"]
+    row = release_of(version)
+    for minor, target in RARE_EL.items():
+        major = minor.partition(".")[0]
+        rpm.write_repository(radeon / f"rocm/el{major}" / _short(version) / "main", classic.packages(version, target), key)
+        mesa = driver.mesa(version, target, row.module_build)
+        rpm.write_repository(radeon / "graphics" / _short(version) / f"el/{major}/main/x86_64", mesa, key)
+    found = therock.packages(RARE["therock"], JAMMY)
+    base = stable / "rocm/core/packages"
+    deb.write_repository(base / "debian12", [deb.Suite("stable", {"main": found})], amdrocm, origin="AMD ROCm", label="AMD ROCm")
+    rpm.write_repository(base / "sles16/x86_64", therock.packages(RARE["therock"], SLES156), amdrocm)
 
 
 def _driver_rpm(radeon: Path, key: Key) -> None:
@@ -163,30 +191,29 @@ def _therock(stable: Path, older: Path, key: Key) -> None:
 
 
 def _deb_distributions(root: Path, key: Key) -> None:
-    ubuntu = [distro_of("ubuntu", version) for version in ("22.04", "24.04")]
+    ubuntu = [distro_of("ubuntu", version) for version in ("20.04", "22.04", "24.04")]
     suites = [deb.Suite(d.codename, distribution.deb_packages(d)) for d in ubuntu]
     deb.write_repository(root / "ubuntu", suites, key, origin="Ubuntu", label="Ubuntu")
-    trixie = distro_of("debian", "13")
-    deb.write_repository(
-        root / "debian", [deb.Suite("trixie", distribution.deb_packages(trixie))], key, origin="Debian", label="Debian"
-    )
+    debian = [distro_of("debian", version) for version in ("12", "13")]
+    suites = [deb.Suite(d.codename, distribution.deb_packages(d)) for d in debian]
+    deb.write_repository(root / "debian", suites, key, origin="Debian", label="Debian")
 
 
-def _rpm_distributions(www: Path, key: Key) -> None:
-    for minor in EL_MINORS:
-        distro = distro_of("rhel", minor)
+def _rpm_distributions(www: Path, key: Key, project: Key) -> None:
+    for minor in (*EL_MINORS, *RARE_EL):
+        distro, major = distro_of("rhel", minor), minor.partition(".")[0]
         for name, packages in distribution.el_packages(distro).items():
             if name != "epel":
                 rpm.write_repository(www / "distribution.test/rhel" / minor / name, packages, key)
-            elif minor == EL_MINORS[0]:
-                epel = www / "dl.fedoraproject.org/pub/epel/9/Everything/x86_64"
+            elif minor == EL_MINORS[0] or minor in RARE_EL:
+                epel = www / f"dl.fedoraproject.org/pub/epel/{major}/Everything/x86_64"
                 rpm.write_repository(epel, packages, key)
-                release = epel / "packages" / rpm.file_name(distribution.epel_release("9"))
-                shutil.copy(release, www / "dl.fedoraproject.org/pub/epel/epel-release-latest-9.noarch.rpm")
-    for version in SLES:
+                release = epel / "packages" / rpm.file_name(distribution.epel_release(major))
+                shutil.copy(release, www / f"dl.fedoraproject.org/pub/epel/epel-release-latest-{major}.noarch.rpm")
+    for version in (*SLES, "16.0"):
         for name, packages in distribution.suse_packages(distro_of("sles", version)).items():
             if name == "obs-perl":
-                _open_build_service(www / "download.opensuse.org", version, packages, key)
+                _open_build_service(www / "download.opensuse.org", version, packages, project)
             else:
                 rpm.write_repository(www / "distribution.test/sles" / version / name, packages, key)
 

@@ -30,5 +30,8 @@ class Target:
 
 JAMMY = Target("deb", "22.04", "jammy")
 NOBLE = Target("deb", "24.04", "noble")
+FOCAL = Target("deb", "20.04", "focal")
+EL8 = Target("el", "el8")
 EL9 = Target("el", "el9")
+EL10 = Target("el", "el10")
 SLES156 = Target("suse", "sles156")
