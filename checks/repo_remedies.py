@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rocmdoctor.facts.packages import Package
     from rocmdoctor.facts.repos import Repository
     from rocmdoctor.matrix import Matrix
-    from rocmdoctor.matrix.recipes import SigningKey
+    from rocmdoctor.matrix.signing_keys import SigningKey
 
 ROOT = ("root", "network")
 UPDATE = ("apt-get", "update")

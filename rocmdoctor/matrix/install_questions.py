@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from rocmdoctor.matrix.drivers import DriverRelease, Windows
     from rocmdoctor.matrix.extra_repositories import ExtraRepositories
     from rocmdoctor.matrix.packaging import DistributionPackages, RepositoryPaths
-    from rocmdoctor.matrix.recipes import KeyExpiry, Recipe, RepoFile, SigningKey
+    from rocmdoctor.matrix.recipes import Recipe, RepoFile
     from rocmdoctor.matrix.running import ApuMemory, Containers, DkmsFailure, NodeTuning, Wsl
+    from rocmdoctor.matrix.signing_keys import KeyExpiry, SigningKey
 
 
 class InstallQuestions:
@@ -66,7 +67,7 @@ class InstallQuestions:
 
     @cached_property
     def signing_keys(self) -> Mapping[str, SigningKey]:
-        from rocmdoctor.matrix.recipes import read_signing_keys
+        from rocmdoctor.matrix.signing_keys import read_signing_keys
 
         return read_signing_keys(self._doc)
 
@@ -77,7 +78,7 @@ class InstallQuestions:
 
     @cached_property
     def key_expiry(self) -> KeyExpiry:
-        from rocmdoctor.matrix.recipes import read_key_expiry
+        from rocmdoctor.matrix.signing_keys import read_key_expiry
 
         return read_key_expiry(self._doc)
 

@@ -9,6 +9,7 @@ from rocmdoctor import versions
 from rocmdoctor.matrix.distributions import Distribution
 from rocmdoctor.matrix.document import Document, Node
 from rocmdoctor.matrix.drivers import DriverRelease
+from rocmdoctor.matrix.signing_keys import SigningKey, read_signing_keys
 
 _CELLS = frozenset({"dir", "base", "graphics", "installer", "runfile", "note", "confidence"})
 _FORM = frozenset({"like", "key", "driver_key", "rocm", "driver", "pin", "packages", "prefix", "installer", "notes"})
@@ -27,26 +28,6 @@ _PACKAGES = frozenset(
         "rocm_needs",
     }
 )
-
-
-class SigningKey(NamedTuple):
-    """A repository key: where AMD publishes it, where the recipes keep it, and its fingerprint. `origin` is the apt Origin."""
-
-    name: str
-    url: str
-    keyring: str
-    origin: str
-    fingerprint: str
-    note: str | None
-    source: tuple[str, ...]
-
-
-class KeyExpiry(NamedTuple):
-    """Which package managers refuse, accept or warn about an expired signing key."""
-
-    refuses: tuple[str, ...]
-    accepts: tuple[str, ...]
-    warns: tuple[str, ...]
 
 
 class RepoFile(NamedTuple):
@@ -128,28 +109,6 @@ class _Cells(NamedTuple):
     note: str | None
     confidence: str | None
     source: tuple[str, ...]
-
-
-def read_signing_keys(doc: Document) -> Mapping[str, SigningKey]:
-    found = {}
-    for name, node in doc.section("signing_keys").items():
-        fields = node.fields(frozenset({"url", "keyring", "origin", "fingerprint", "source"}), frozenset({"note"}))
-        found[name] = SigningKey(
-            name,
-            fields["url"].text(),
-            fields["keyring"].text(),
-            fields["origin"].text(),
-            fields["fingerprint"].text(),
-            fields["note"].text() if "note" in fields else None,
-            fields["source"].sources(),
-        )
-    return found
-
-
-def read_key_expiry(doc: Document) -> KeyExpiry:
-    fields = doc.section("key_expiry").fields(frozenset({"source", "refuses", "accepts", "warns", "note"}))
-    fields["source"].sources()
-    return KeyExpiry(fields["refuses"].texts(), fields["accepts"].texts(), fields["warns"].texts())
 
 
 def read_apt_pin(doc: Document) -> RepoFile:
