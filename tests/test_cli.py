@@ -122,6 +122,7 @@ def test_json_on_standard_output_and_notices_beside_it(layers: Layers, run: Call
 
 def test_options_reach_the_examination(layers: Layers, run: Callable[..., Outcome]) -> None:
     argv = ["--only", "a.*,b", "--only", "c", "--skip", " d , ", "--profile", "node", "--python", "/v", "--rocm", "6.2.4"]
+    argv += ["--expect-gpus", "8"]
     assert run("check", *argv, "--deep", "--root", "/mnt", "--user", "ann", "--matrix", "m.yaml")[0] == 0
     assert layers.asked == {
         "only": ("a.*", "b", "c"),
@@ -130,6 +131,7 @@ def test_options_reach_the_examination(layers: Layers, run: Callable[..., Outcom
         "profile": "node",
         "python": "/v",
         "rocm": "6.2.4",
+        "expect_gpus": 8,
     }
     assert layers.host == (None, "/mnt", "ann")
     assert layers.matrix == "m.yaml"

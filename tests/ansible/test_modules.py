@@ -98,7 +98,8 @@ def test_check(control_node: ControlNode, stand_in: Make) -> None:
     doctor.answer("facts", out={"verdict": "broken"})
     event = ask(
         control_node, doctor, "rocm_check_info", "--check", only=["permissions.*", "gpu_present"], skip=["network"], deep=True,
-        profile="node", user="batch", python="/opt/venv", rocm="6.2", baseline="/etc/b.yaml", matrix="/etc/m.yaml", facts=True,
+        profile="node", user="batch", python="/opt/venv", rocm="6.2", expect_gpus=8, baseline="/etc/b.yaml", matrix="/etc/m.yaml",
+        facts=True,
     )  # fmt: skip
     found = event.result
     assert event.status == "ok" and found["changed"] is False
@@ -122,7 +123,7 @@ def test_check(control_node: ControlNode, stand_in: Make) -> None:
             "node",
         ),
         *("--rocm", "6.2", "--baseline", "/etc/b.yaml", "--only", "permissions.*", "--only", "gpu_present", "--skip", "network"),
-        "--deep",
+        *("--expect-gpus", "8", "--deep"),
     ]
     assert facts == ["facts", "--matrix", "/etc/m.yaml", "--user", "batch", "--python", "/opt/venv"]
 

@@ -29,7 +29,8 @@ def gres(scripts: Path, doctor: Callable[[HostBuilder], Path], run: Callable[...
 def test_one_line_for_each_gpu(gres: Callable[..., Done]) -> None:
     done = gres(HostBuilder().gpus("gfx90a", count=4))
     assert (done.returncode, done.stderr) == (0, "")
-    *lines, last = done.stdout.splitlines()
+    *lines, last, setting = done.stdout.splitlines()
+    assert setting.endswith(" ROCMDOCTOR_EXPECT_GPUS=4")
     found = [match.groups() for line in lines if (match := LINE.fullmatch(line))]
     assert len(found) == len(lines) == 4
     assert {gfx for gfx, _ in found} == {"gfx90a"} and len({minor for _, minor in found}) == 4
@@ -38,7 +39,7 @@ def test_one_line_for_each_gpu(gres: Callable[..., Done]) -> None:
 
 def test_for_a_file_of_many_nodes(gres: Callable[..., Done]) -> None:
     done = gres(HostBuilder().gpus("gfx1100"), "--node", "gpu[01-08]", "--no-flags")
-    first, last = done.stdout.splitlines()
+    first, last, _ = done.stdout.splitlines()
     assert re.fullmatch(r"NodeName=gpu\[01-08\] Name=gpu Type=gfx1100 File=/dev/dri/renderD\d+", first)
     assert last.endswith("NodeName=gpu[01-08] Gres=gpu:gfx1100:1")
     assert gres(HostBuilder().gpus("gfx1100"), "--node", "a b=c").returncode == 2
@@ -74,7 +75,7 @@ def test_a_line_for_each_partition(scripts: Path, run: Callable[..., Done], tmp_
     report = tmp_path / "report.json"
     report.write_text(json.dumps(REPORT))
     done = run(scripts / "slurm/gres-conf", "--root", root, "--report", report)
-    *lines, last = done.stdout.splitlines()
+    *lines, last, _ = done.stdout.splitlines()
     assert [LINE.fullmatch(line)[2] for line in lines] == [str(128 + 8 * n) for n in range(8)]  # type: ignore[index]
     assert last.endswith("Gres=gpu:gfx942:8")
 
@@ -90,6 +91,7 @@ def test_what_no_job_can_use_is_a_comment(scripts: Path, run: Callable[..., Done
         "# the KFD node at 0000:06:00.0 has no render node",
         "# AMD?[31m?Name=gpu at 0001:07:00.0 is not served by KFD: no job can use it",
         "# in slurm.conf: GresTypes=gpu and NodeName=... Gres=gpu:gfx942:1",
+        "# in /etc/default/rocmdoctor, for other monitors: ROCMDOCTOR_EXPECT_GPUS=1",
     ]
 
 

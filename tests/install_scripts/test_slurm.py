@@ -108,6 +108,31 @@ def test_a_node_without_gpus_is_no_failure(
     assert (health(env).returncode, len(scontrol())) == (0, 1)
 
 
+@pytest.mark.parametrize(
+    ("gres", "setting", "expected"),
+    [
+        ("gpu:gfx942:8(S:0-1)", "", "8"),
+        ("gpu:8(S:0,1),nic:2", "", "8"),
+        ("nic:1,gpu:gfx942:6,gpu:gfx90a:2", "", "8"),
+        ("gpu", "", "1"),
+        ("gpu:gfx942", "", "1"),
+        ("shard:16,gpu:4", "", "4"),
+        ("(null)", "", ""),
+        ("lustre:4", "", ""),
+        ("gpu:8", "7", "7"),
+        ("gpu:8", "0", ""),
+    ],
+)
+def test_slurm_knows_the_number_of_gpus(
+    stand_in: Environment, scontrol: Callable[..., list[str]], health: Run, tmp_path: Path, gres: str, setting: str, expected: str
+) -> None:
+    env = stand_in("healthy")
+    scontrol("IDLE", gres=gres)
+    assert health(env, ROCMDOCTOR_EXPECT_GPUS=setting).returncode == 0
+    _, _, number = (tmp_path / "asked").read_text().strip().partition(" --expect-gpus ")
+    assert number == expected
+
+
 def test_options(stand_in: Environment, scontrol: Callable[..., list[str]], health: Run) -> None:
     env = stand_in("slow")
     scontrol("IDLE")

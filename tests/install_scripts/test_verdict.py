@@ -52,6 +52,34 @@ def test_arguments_go_to_check(scripts: Path, stand_in: Environment, run: Run, t
     assert (tmp_path / "asked").read_text() == "check --format npd --profile node\n"
 
 
+@pytest.mark.parametrize(
+    ("setting", "argv", "asked"),
+    [
+        ("8", [], "check --format npd --expect-gpus 8"),
+        ("8", ["--expect-gpus", "4"], "check --format npd --expect-gpus 4"),
+        ("0", [], "check --format npd"),
+        ("", [], "check --format npd"),
+    ],
+)
+def test_the_number_of_gpus(
+    scripts: Path, stand_in: Environment, run: Run, tmp_path: Path, setting: str, argv: list[str], asked: str
+) -> None:
+    run(scripts / "rocm-verdict", *argv, env={**stand_in("healthy"), "ROCMDOCTOR_EXPECT_GPUS": setting})
+    assert (tmp_path / "asked").read_text() == f"{asked}\n"
+
+
+def test_a_number_of_gpus_that_is_none(scripts: Path, stand_in: Environment, run: Run) -> None:
+    done = run(scripts / "rocm-verdict", env={**stand_in("healthy"), "ROCMDOCTOR_EXPECT_GPUS": "all"})
+    assert (done.returncode, done.stdout) == (2, "ROCMDOCTOR_EXPECT_GPUS is not a number of GPUs\n")
+
+
+def test_a_gpu_that_is_gone(scripts: Path, run: Run, doctor: Callable[[HostBuilder], Path]) -> None:
+    env = {"PATH": os.environ["PATH"], "ROCMDOCTOR": str(doctor(HostBuilder().gpus("gfx942", count=7)))}
+    assert run(scripts / "rocm-verdict", "npd", "--profile", "node", env=env).returncode == 0
+    done = run(scripts / "rocm-verdict", "npd", "--profile", "node", env={**env, "ROCMDOCTOR_EXPECT_GPUS": "8"})
+    assert (done.returncode, done.stdout) == (1, "Only 7 AMD GPUs can be used, 8 expected\n")
+
+
 def test_a_program_that_cannot_be_killed_is_left_alone(scripts: Path, stand_in: Environment, run: Run, tmp_path: Path) -> None:
     """In an uninterruptible wait neither the program nor `timeout`, which waits for it, ever ends: here timeout does not."""
     environment = stand_in("healthy")

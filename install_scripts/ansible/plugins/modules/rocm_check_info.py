@@ -55,6 +55,11 @@ options:
     description:
       - Judge against this release of ROCm, like V(6.2) or V(6.2.4), instead of the installed one.
     type: str
+  expect_gpus:
+    description:
+      - How many GPUs the node has. Fewer that can be used are a failure; without it a GPU that is gone passes as long as the
+        others work.
+    type: int
   baseline:
     description:
       - A file on the target with accepted findings, which do not count.
@@ -170,6 +175,7 @@ def main():
             "user": {"type": "str"},
             "python": {"type": "path"},
             "rocm": {"type": "str"},
+            "expect_gpus": {"type": "int"},
             "baseline": {"type": "path"},
             "root": {"type": "path"},
             "snapshot": {"type": "path"},
@@ -182,6 +188,7 @@ def main():
     place = [word for name in ("user", "python", "root", "snapshot") if given[name] for word in (f"--{name}", given[name])]
     words = [word for name in ("profile", "rocm", "baseline") if given[name] for word in (f"--{name}", given[name])]
     words += [word for name in ("only", "skip") for pattern in given[name] for word in (f"--{name}", pattern)]
+    words += ["--expect-gpus", str(given["expect_gpus"])] if given["expect_gpus"] is not None else []
     words += ["--deep"] if given["deep"] else []
 
     doctor = Doctor(module)
