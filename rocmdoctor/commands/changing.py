@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rocmdoctor.commands.asked import FAILED, INTERRUPTED, OK, USAGE
-from rocmdoctor.host.target import ChangeFailed, Machine
+from rocmdoctor.host.machine import Machine
+from rocmdoctor.host.target import ChangeFailed
 from rocmdoctor.terminal import colors, complain, emit, width
 
 if TYPE_CHECKING:

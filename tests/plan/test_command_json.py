@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rocmdoctor.commands import changing
-from rocmdoctor.host.target import Machine
+from rocmdoctor.host.machine import Machine
 from rocmdoctor.matrix import Matrix
 from rocmdoctor.plan import refusals
 from rocmdoctor.plan.files import WriteFile

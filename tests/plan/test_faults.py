@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from rocmdoctor.host.target import ChangeFailed, Machine
+from rocmdoctor.host.machine import Machine
+from rocmdoctor.host.target import ChangeFailed
 from rocmdoctor.plan import apply as applying
 from rocmdoctor.plan import journal
 from rocmdoctor.plan.apply import Outcome

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from rocmdoctor.host.target import ChangeFailed, Machine, Target, temporary_name
+from rocmdoctor.host.machine import Machine
+from rocmdoctor.host.target import ChangeFailed, Target, temporary_name
 
 
 @pytest.fixture
@@ -141,7 +142,7 @@ def test_a_program_outlives_its_caller(tmp_path: Path) -> None:
     """kill -9 of the doctor does not break a package manager in the middle: its output goes into the log, not into a pipe."""
     log, done = tmp_path / "log", tmp_path / "done"
     program = (
-        "import os, sys; from rocmdoctor.host.target import Machine; "
+        "import os, sys; from rocmdoctor.host.machine import Machine; "
         f"Machine().run(('sh', '-c', 'echo begun; sleep 1; echo ended; touch {done}'), {str(log)!r})"
     )
     child = subprocess.Popen([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])})

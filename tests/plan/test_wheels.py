@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from rocmdoctor.host.target import ChangeFailed, Machine
+from rocmdoctor.host.machine import Machine
+from rocmdoctor.host.target import ChangeFailed
 from rocmdoctor.plan import kept, locking
 from rocmdoctor.plan.environments import PipInstall, PythonVenv
 from rocmdoctor.plan.locking import Lock, Locked, LockError
