@@ -12,7 +12,7 @@ from rocmdoctor.matrix.document import Document, MatrixError
 
 if TYPE_CHECKING:
     from rocmdoctor.matrix import Matrix
-    from rocmdoctor.matrix.releases import Release
+    from rocmdoctor.matrix.release_reader import Release
 
 SECTIONS = frozenset(
     {
@@ -144,6 +144,7 @@ def _release(matrix: Matrix, doc: Document, version: str) -> Iterator[Problem]:
         return
     release = matrix.release(version)
     assert release is not None
+    release.everything()
     yield from (Problem(path, line, message) for message in _release_faults(matrix, release))
 
 
