@@ -15,6 +15,12 @@
     return element;
   };
 
+  // Names of checks and versions are long words; a line may end behind one of their signs, and else only in need.
+  const breakable = (element, content, behind) => {
+    for (const part of content.split(behind)) element.append(part, document.createElement("wbr"));
+    return element;
+  };
+
   const nodes = data.nodes.map((row, index) => {
     const [name, source, kind, verdict, causes, warnings, errors, environment, fields, differences, layers, drawing] = row;
     return {
@@ -48,7 +54,9 @@
         return;
       }
       const other = differing(node).get(name);
-      const shown = make("span", other ? "differs" : "", value);
+      const shown = make("span", other ? "differs" : "");
+      if (cell.classList.contains("version")) breakable(shown, value, /(?<=[_+-])/);
+      else shown.textContent = value;
       if (other) shown.title = `expected: ${other[1]}`;
       cell.append(shown);
     },
@@ -71,8 +79,9 @@
       key: (node) => causeIds(node).join(" ") || "\uffff",
       fill: (cell, node) => {
         const ids = causeIds(node);
+        cell.classList.add("cause");
         cell.classList.toggle("none", !ids.length);
-        if (ids.length) cell.append(make("code", "", ids.join(", ")));
+        if (ids.length) cell.append(breakable(make("code"), ids.join(", "), /(?<=[._-])/));
       },
     },
     column("GPU", "gpu"),
@@ -301,7 +310,7 @@
     const body = make("div", "body");
     const differences = [...differing(node)].map(([what, [found, expected]]) => {
       const item = make("li");
-      item.append(make("b", "", what), " ", make("code", "", found), " instead of ", make("code", "", expected));
+      item.append(make("b", "", LABELS[what] ?? what), " ", make("code", "", found), " instead of ", make("code", "", expected));
       return item;
     });
     const left = make("div");
