@@ -123,50 +123,12 @@ def plugin_checks() -> tuple[tuple[Check, ...], tuple[Result, ...]]:
     """
     from rocmdoctor import plugins
 
-    placed = tuple(_registry.values())
-    before = len(placed)
-    errors: dict[str, BaseException] = {}
-    waiting: dict[str, tuple[Check, ...]] = {}
-    for name, load in plugins.entry_points():
-        known = len(_registry)
-        try:
-            load()
-        except (Exception, SystemExit) as error:
-            errors[name] = error
-            _forget(tuple(_registry.values())[known:])
-        else:
-            waiting[name] = tuple(_registry.values())[known:]
-    # A plug-in may come after another's checks, whichever was loaded first.
-    while waiting:
-        refused: dict[str, BaseException] = {}
-        for name, own in waiting.items():
-            try:
-                in_order(placed + own)
-            except ValueError as error:
-                refused[name] = error
-            else:
-                placed += own
-        if len(refused) == len(waiting):
-            errors |= refused
-            _forget([c for own in waiting.values() for c in own])
-            break
-        waiting = {name: waiting[name] for name in refused}
-    broken = (
-        Result(
-            f"plugin.{name}",
-            "plugin",
-            Status.ERROR,
-            f"The plug-in {name} could not be loaded",
-            f"{type(errors[name]).__name__}: {errors[name]}",
-        )
-        for name in sorted(errors)
-    )
-    return tuple(_registry.values())[before:], tuple(broken)
+    entries = plugins.entry_points()
+    if not entries:
+        return (), ()
+    from rocmdoctor import plugin_loading
 
-
-def _forget(checks: Iterable[Check]) -> None:
-    for check in checks:
-        del _registry[check.id]
+    return plugin_loading.load(entries, _registry)
 
 
 def select(
