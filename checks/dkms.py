@@ -52,7 +52,7 @@ def dkms_running_kernel(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     name = package.name if package else "amdgpu-dkms"
     headers = remedies.headers(facts)
     fixes: list[Fix] = []
-    if compiler := _wanted_compiler(facts, [line for log in logs for line in log.errors]):
+    if compiler := _wanted_compiler(facts, matrix, [line for log in logs for line in log.errors]):
         fixes.append(
             Fix(
                 f"Install the compiler that this kernel was built with ({compiler}) and build the module again",
@@ -87,14 +87,17 @@ def dkms_running_kernel(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     )
 
 
-def _wanted_compiler(facts: Facts, errors: list[str]) -> str | None:
+def _wanted_compiler(facts: Facts, matrix: Matrix, errors: list[str]) -> str | None:
     """The gcc that is missing where a build stopped at the compiler itself: Ubuntu's HWE kernels are built with a newer gcc than
     the distribution's, and its options (-ftrivial-auto-var-init=zero) are unknown to the older one."""
     if not any("unrecognized command-line option" in line or re.search(r"gcc-\d+: not found", line) for line in errors):
         return None
     built_with = known(lambda: facts.host.read("/proc/version"), None) or ""
     found = re.search(r"gcc-(\d+)", " ".join((*errors, built_with)))
-    return f"gcc-{found.group(1)}" if found else "gcc-12" if "ubuntu" in facts.os.ids else None
+    if found:
+        return f"gcc-{found.group(1)}"
+    compilers = matrix.distribution_packages.kernel_compilers
+    return next((compilers[id] for id in facts.os.ids if id in compilers), None)
 
 
 def _remove_rock(facts: Facts, name: str) -> Fix:

@@ -196,7 +196,7 @@ def symbols(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
     drm = "amdgpu_" in line and info.error == "symbol-missing"
     distribution = known(lambda: facts.packages.get("libdrm-amdgpu1"), None)
     evidence = [Evidence("rocminfo", line)]
-    cause, remedy = cause_and_remedy(facts, line)
+    cause, remedy = cause_and_remedy(facts, matrix, line)
     if drm and distribution:
         evidence.append(Evidence("package libdrm-amdgpu1", distribution.version))
     yield Finding(

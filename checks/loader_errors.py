@@ -13,18 +13,8 @@ from rocmdoctor.results import Fix
 if TYPE_CHECKING:
     from rocmdoctor.matrix import Matrix
 
-SYSTEM_LIBRARIES: dict[str, dict[str, str]] = {
-    "libnuma": {"apt": "libnuma1", "dnf": "numactl-libs", "zypper": "libnuma1", "pacman": "numactl"},
-    "libelf": {"apt": "libelf1", "dnf": "elfutils-libelf", "zypper": "libelf1", "pacman": "libelf"},
-    "libdrm_amdgpu": {"apt": "libdrm-amdgpu1", "dnf": "libdrm", "zypper": "libdrm_amdgpu1", "pacman": "libdrm"},
-    "libdrm": {"apt": "libdrm2", "dnf": "libdrm", "zypper": "libdrm2", "pacman": "libdrm"},
-    "libpci": {"apt": "libpci3", "dnf": "pciutils-libs", "zypper": "libpci3", "pacman": "pciutils"},
-    "librocprofiler-register": {"apt": "rocprofiler-register", "dnf": "rocprofiler-register", "zypper": "rocprofiler-register"},
-}
-"""Libraries that ROCm's run time links and that are packages of their own, by package manager."""
 
-
-def cause_and_remedy(facts: Facts, line: str) -> tuple[str, Fix]:
+def cause_and_remedy(facts: Facts, matrix: Matrix, line: str) -> tuple[str, Fix]:
     """(what the message tells, what helps) for a line of ld.so: "cannot open shared object file" or "version ... not found"."""
     wants = re.search(r"(/\S+): version [`'](GLIBCXX|CXXABI|GLIBC)_[^']*' not found", line)
     if wants and wants.group(2) == "GLIBC":
@@ -49,7 +39,7 @@ def cause_and_remedy(facts: Facts, line: str) -> tuple[str, Fix]:
         )
     absent = re.search(r"(lib[\w+-]+)\.so[.\d]*: cannot open shared object file", line)
     name = absent.group(1) if absent else ""
-    package = SYSTEM_LIBRARIES.get(name, {}).get(remedies.manager(facts) or "")
+    package = matrix.distribution_packages.libraries.get(name, {}).get(remedies.manager(facts) or "")
     if package:
         return (
             f"{name} is not installed, or not where the loader looks.",

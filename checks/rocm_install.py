@@ -76,7 +76,7 @@ def libraries(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         (
             Fix(
                 "Install ROCm's libraries of the wheel's release" + (f" ({torch.rocm_release})" if torch.rocm_release else ""),
-                (("amdgpu-install", "-y", "--usecase=wsl,rocm", "--no-dkms"),)
+                (matrix.wsl.classic_usecase,)
                 if facts.place.kind == "wsl"
                 else remedies.install(facts, "rocm-hip-libraries", "rocm-hip-runtime"),
                 needs=("root", "network"),

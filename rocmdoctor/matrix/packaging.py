@@ -35,6 +35,10 @@ class DistributionPackages(NamedTuple):
     """Distribution to its own packages of ROCm's run time."""
     python_modules: Mapping[str, Mapping[str, str]]
     """Python module to package manager to the package that has it for the system's Python."""
+    libraries: Mapping[str, Mapping[str, str]]
+    """Library that ROCm's run time links to package manager to its package."""
+    kernel_compilers: Mapping[str, str]
+    """Distribution to the gcc of its newer kernels, where its own is older."""
     source: tuple[str, ...]
 
     def firmware(self, ids: Sequence[str]) -> str:
@@ -54,8 +58,8 @@ def read_repository_paths(doc: Document) -> RepositoryPaths:
 
 
 def read_distribution_packages(doc: Document) -> DistributionPackages:
-    names = frozenset({"source", "keyrings", "firmware", "own_rocm", "python_modules", "confidence"})
-    fields = doc.section("distribution_packages").fields(names)
+    names = ("source", "keyrings", "firmware", "own_rocm", "python_modules", "libraries", "kernel_compilers", "confidence")
+    fields = doc.section("distribution_packages").fields(frozenset(names))
     fields["confidence"].text()
     firmware = fields["firmware"].mapping_of_texts()
     if "other" not in firmware:
@@ -65,5 +69,7 @@ def read_distribution_packages(doc: Document) -> DistributionPackages:
         firmware,
         {id: node.texts() for id, node in fields["own_rocm"].items()},
         {module: node.mapping_of_texts() for module, node in fields["python_modules"].items()},
+        {library: node.mapping_of_texts() for library, node in fields["libraries"].items()},
+        fields["kernel_compilers"].mapping_of_texts(),
         fields["source"].sources(),
     )
