@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from rocmdoctor.commands import changing
 from rocmdoctor.commands.asked import FAILED, ColorOption, MatrixOption
 from rocmdoctor.commands.changing import DryOption, YesOption
+from rocmdoctor.host.target import ChangeFailed
+from rocmdoctor.terminal import complain
+
+if TYPE_CHECKING:
+    from rocmdoctor.plan.journal import Entry
 
 
 def uninstall(
@@ -30,9 +35,21 @@ def uninstall(
     from rocmdoctor.plan import uninstall as building
 
     host, data = changing.host_of(snapshot), load_matrix(matrix)
-    plan = changing.built(lambda: building.build(Facts(host, data), data, rocm, keep_driver=keep_driver))
+    runs = _runs() if snapshot is None else []
+    plan = changing.built(lambda: building.build(Facts(host, data), data, rocm, keep_driver=keep_driver, runs=runs))
     if plan is None:
         return FAILED
     if format == "script":
         return changing.script(plan, data)
     return changing.carry_out(plan, host, data, yes=yes, dry_run=dry_run, format=format, no_color=no_color, verbose=verbose)
+
+
+def _runs() -> list[Entry]:
+    """What rocmdoctor has done here; that is written where only root can read it."""
+    from rocmdoctor.plan import journal
+
+    try:
+        return journal.runs(changing.this_machine())
+    except ChangeFailed as error:
+        complain(f"note: what rocmdoctor installed beside ROCm is not in this plan: {error}")
+        return []

@@ -104,12 +104,13 @@ def rehearsed(manager: str, rc: int, output: str) -> Rehearsal:
 
 
 def _dnf_section(output: str, title: str) -> Iterable[str]:
-    """Names in dnf's sections "Removing:", "Removing dependent packages:" ..., up to an empty line or the next section."""
+    """Names in dnf's sections "Removing:", "Removing dependent packages:" ..., up to an empty line or the next section. A row has
+    one space in front of the name; behind a long name the rest of it is in the next line, further in."""
     inside = False
     for line in output.splitlines():
         if line.startswith(title):
             inside = True
         elif line and not line.startswith(" "):
             inside = False
-        elif inside and (words := line.split()):
-            yield words[0]
+        elif inside and line[1:2].strip():
+            yield line.split()[0]

@@ -19,16 +19,23 @@ def keep(run: Run, step: str, manager: str) -> Record:
 
 
 def bring_back(run: Run, before: Record) -> None:
-    """Mark as automatic what was so, as far as it is installed. Raises ChangeFailed when apt's state cannot be told."""
+    """Mark as automatic what was so, and as asked for what was so, as far as it is installed. Raises ChangeFailed when apt's
+    state cannot be told."""
     place = before.get("automatic")
     data = run.target.read(str(place)) if place else None
     if data is None:  # a run of an older rocmdoctor
         return
     current = _automatic(run)
     manual = set(_said(run, "showmanual"))
-    lost = [name for name in json.loads(data) if name not in current and name in manual]
+    automatic = set(json.loads(data))
+    lost = sorted(name for name in automatic if name not in current and name in manual)
     if lost:
         run.target.run(("apt-mark", "auto", *lost), run.log)
+    place = before.get("packages")
+    there = run.target.read(str(place)) if place else None
+    asked = sorted(name for name in json.loads(there or b"{}") if name in current and name not in automatic)
+    if asked:  # removed, and come back because others need it
+        run.target.run(("apt-mark", "manual", *asked), run.log)
 
 
 def _automatic(run: Run) -> frozenset[str]:

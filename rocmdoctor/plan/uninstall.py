@@ -1,22 +1,23 @@
 """Removing ROCm, by whichever recipe it came: packages by name, repository files, pins, keys, and what amdgpu-install left.
 
 `apt remove amdgpu-install` leaves its list and its pin behind (they are configuration files); only a purge takes them, and
-what is left outranks newer repositories.
+what is left outranks newer repositories. What rocmdoctor itself has brought along from the distribution goes too (brought.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from rocmdoctor import versions
 from rocmdoctor.facts import Facts, known
 from rocmdoctor.facts.packages import Package
 from rocmdoctor.facts.repos import Repository
 from rocmdoctor.matrix import Matrix
-from rocmdoctor.plan import unfinished
+from rocmdoctor.plan import brought, unfinished
 from rocmdoctor.plan.draft import Draft, Options
 from rocmdoctor.plan.files import RemoveFile
 from rocmdoctor.plan.install import LOADER, PATH_FILE
+from rocmdoctor.plan.journal import Entry
 from rocmdoctor.plan.packages import RefreshIndex, RemovePackages
 from rocmdoctor.plan.repositories import RPM_KEYS
 from rocmdoctor.plan.step import Plan, judged
@@ -26,8 +27,11 @@ INSTALLERS = ("amdgpu-install", "amdgpu-install-internal", "amdrocm-repo")
 """Packages that bring AMD's repository files."""
 
 
-def build(facts: Facts, matrix: Matrix, rocm: str | None = None, *, keep_driver: bool = False) -> Plan:
-    """The plan. `rocm`: only that release ("6.2" is any 6.2.x); None: all of AMD's ROCm, the driver too unless it is kept.
+def build(
+    facts: Facts, matrix: Matrix, rocm: str | None = None, *, keep_driver: bool = False, runs: Iterable[Entry] = ()
+) -> Plan:
+    """The plan. `rocm`: only that release ("6.2" is any 6.2.x); None: all of AMD's ROCm, the driver too unless it is kept, and
+    what `runs` of rocmdoctor on this host have installed for it.
 
     Raises UnknownFact when the installed packages cannot be told.
     """
@@ -58,6 +62,12 @@ def build(facts: Facts, matrix: Matrix, rocm: str | None = None, *, keep_driver:
         _leftovers(draft)
     if sources and manager in ("apt", "dnf", "zypper", "tdnf"):
         draft.steps.append(RefreshIndex("index", "Read the package lists", needs=("root", "network"), manager=manager))
+    if rocm is None and not draft.refusals:
+        along = brought.packages(draft, runs, manager, names)
+        if along:
+            title = f"Remove {len(along)} packages that came along: {', '.join(along[:4])}" + (" ..." if len(along) > 4 else "")
+            reason = "rocmdoctor installed them for ROCm, and nothing else needs them"
+            draft.steps.append(RemovePackages("brought-along", title, reason, manager=manager, names=along))
     if database.has("amdgpu-dkms") and "amdgpu-dkms" in names:
         draft.note("after the next reboot the kernel's own driver serves the GPU")
     if known(lambda: facts.host.node(f"{OWN}/pyvenv.cfg"), None) is not None:

@@ -38,6 +38,8 @@ Installing:
  rocm   x86_64  6.2.4-1  rocm  2 k
 Removing dependent packages:
  old-rocm  x86_64  1-1  @rocm  1 k
+ an-old-part-with-a-long-name
+           x86_64  1:1.2.3.4.5.6.7-1  @rocm  1 k
 
 Transaction Summary
 Total download size: 2.7 G
@@ -162,7 +164,7 @@ def test_another_rocmdoctor() -> None:
 
 
 def test_dnf_and_zypper() -> None:
-    assert managers.rehearsed("dnf", 1, DNF) == managers.Rehearsal(("old-rocm",))
+    assert managers.rehearsed("dnf", 1, DNF) == managers.Rehearsal(("old-rocm", "an-old-part-with-a-long-name"))
     assert managers.rehearsed("zypper", 0, ZYPPER).removes == ("old-rocm",)
     assert managers.rehearsed("dnf", 1, "Error: Unable to find a match: rocm\n").failed
     assert managers.rehearsed("zypper", 104, "No provider of 'rocm' found.\n").failed
