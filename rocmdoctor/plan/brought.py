@@ -15,6 +15,7 @@ from rocmdoctor.facts.packages import Package, PackageDb
 from rocmdoctor.host import Host, UnknownFact
 from rocmdoctor.plan import managers
 from rocmdoctor.plan.draft import Draft
+from rocmdoctor.plan.files import WriteFile
 from rocmdoctor.plan.journal import Entry
 from rocmdoctor.plan.packages import InstallPackages, RemovePackages
 from rocmdoctor.plan.programs import RunCommand
@@ -62,14 +63,19 @@ def packages(draft: Draft, runs: Iterable[Entry], manager: str, removed: Sequenc
 
 def _switched_on(draft: Draft, runs: Iterable[Entry]) -> None:
     """Repositories of others (EPEL, CodeReady Builder, SUSE's modules): other packages may come from them by now."""
+    amd = {source.file for source in known(lambda: draft.facts.repos.sources, ()) if source.is_amd}
     for entry in runs:
-        for step in entry.steps:
-            if entry.command != "install" or not isinstance(step, RunCommand) or not step.back or step.id not in entry.after:
+        for step in entry.steps if entry.command == "install" else ():
+            if step.id not in entry.after:
                 continue
-            if step.path and known(lambda step=step: draft.facts.host.node(step.path), None) is None:  # type: ignore[misc]
+            if isinstance(step, RunCommand) and step.back:
+                path, back = step.path, " ".join(step.back)
+            elif isinstance(step, WriteFile) and step.path.endswith(".repo") and step.path not in amd:
+                path, back = step.path, f"rm {step.path}"
+            else:
                 continue
-            back = " ".join(step.back)
-            draft.note(f'"{step.title}" of {entry.id} is not taken back, others may use it by now; `{back}` does that')
+            if not path or known(lambda path=path: draft.facts.host.node(path), None) is not None:  # type: ignore[misc]
+                draft.note(f'"{step.title}" of {entry.id} is not taken back, others may use it by now; `{back}` does that')
 
 
 def _installs(entry: Entry) -> Iterator[InstallPackages]:

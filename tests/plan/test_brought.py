@@ -9,6 +9,7 @@ from rocmdoctor.facts.packages import RPM_QUERY
 from rocmdoctor.matrix import Matrix
 from rocmdoctor.plan import managers, uninstall
 from rocmdoctor.plan.journal import Entry
+from rocmdoctor.plan.files import WriteFile
 from rocmdoctor.plan.managers import Wish
 from rocmdoctor.plan.packages import InstallPackages, RemovePackages
 from rocmdoctor.plan.programs import RunCommand
@@ -139,6 +140,11 @@ def test_unknown_is_not_unneeded(matrix: Matrix) -> None:
 
 def test_repositories_of_others_are_named(matrix: Matrix) -> None:
     host = bare("rhel", "9.4", "gfx90a")
+    project = WriteFile("repo-perl.repo", "Write perl.repo", path="/etc/zypp/repos.d/perl.repo", text="[perl]\n")
+    ours = WriteFile("repo-rocm.repo", "Write rocm.repo", path="/etc/zypp/repos.d/rocm.repo", text="[rocm]\n")
+    sles = HostBuilder().distro("sles", "15.6").file(project.path, "[perl]\nbaseurl=https://example.org/perl/\n")
+    notes = planned(sles, matrix, run(more=(project, ours)))[1]
+    assert f"`rm {project.path}` does that" in notes and "rm /etc/zypp/repos.d/rocm.repo" not in notes
     for there in (True, False):
         seen = host.file(EPEL.path, "[epel]\n") if there else host
         notes = planned(seen, matrix, run(more=(EPEL, CRB)))[1]
