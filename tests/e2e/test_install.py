@@ -62,23 +62,35 @@ def test_there_and_back(machine: Machine, name: str, asked: str, first: str, sec
 
 
 STAYS = ("/etc/zypp/repos.d/SLE-*.repo", "/etc/yum.repos.d/epel.repo", "/etc/yum.repos.d/redhat.repo", "/usr/bin/crb")
+ASK = {  # for a package that came as a dependency
+    "deb": ("apt-get", "install", "-y"),
+    "el": ("dnf", "mark", "install"),
+    "suse": ("zypper", "-n", "install", "--force"),
+}
 
 
 # where AMD supports 10.x: not Debian 13 with these GPUs, RHEL 9.4, SLES 15.6
 @pytest.mark.parametrize("name", ["ubuntu-22.04", "ubuntu-24.04", "rhel-9.8", "sles-15.7"])
 def test_ten_and_uninstall(machine: Machine, name: str) -> None:
-    """uninstall leaves what is the distribution's own: libraries that came along, EPEL, and what was switched on. Others may need
-    it by now; `undo` of the install would take it back."""
+    """uninstall takes what came along from the distribution, but for what somebody has asked for since, and leaves repositories
+    that others may use by now: EPEL, and what was switched on. It names both; `undo` brings all of it back."""
     gpu = "gfx1100" if name.startswith("ubuntu") else "gfx942"
     case = machine(name, gpu)
     files, packages = case.snapshot_of_files(), case.package_set()
-    case.rocmdoctor("install", "--rocm", "10.1", *NO_TORCH).ok()
+    case.rocmdoctor("install", "--rocm", "10.1", "--driver", "dkms", *NO_TORCH).ok()
     assert installed_rocm(case) == ["10.1.0"]
-    case.rocmdoctor("uninstall", "--yes").ok()
+    assert {"dkms", "autoconf", "automake"} <= set(case.package_set())
+    case.run(*ASK[case.family], "autoconf").ok()
+    whole = case.package_set()
+    said = " ".join(case.rocmdoctor("uninstall", "--yes").ok().said.split())
     assert files.changes(case.snapshot_of_files(), ignore=(*OWN, *STAYS)) == []
-    left = {entry for entry in case.package_set() if packages.get(entry) is None}
-    assert left <= {"libatomic1", "libquadmath0", "libatomic", "libquadmath", "epel-release"}
-    assert set(packages) <= set(case.package_set())
+    after = case.package_set()
+    assert {entry for entry in after if entry not in packages} <= {"autoconf", "epel-release"} and "autoconf" in after
+    assert set(packages) <= set(after)
+    assert "left installed: autoconf (asked for by name since)" in said
+    assert ('"Add the EPEL repository" of ' in said) is ("epel-release" in after)
+    case.rocmdoctor("undo", "--yes").ok()
+    assert case.package_set() == whole
 
 
 def test_the_pin_beats_a_higher_number_of_universe(machine: Machine) -> None:
