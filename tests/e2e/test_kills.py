@@ -94,7 +94,7 @@ def where(run: Undisturbed, line: int, torn: bool) -> str:
 
 
 def gone_on(case: InstallCase, *argv: str) -> Done:
-    """`install --resume` or `undo` to its end, killed behind each line that it writes. The last kill may be behind the last one."""
+    """`install --resume` or `undo` to its end, killed behind each line that it writes, the last one too."""
     done = case.rocmdoctor(*argv, kill_at=2)  # behind the line that says that it goes on, and one more
     for _ in range(100):
         if not killed(done):

@@ -8,8 +8,8 @@ from rocmdoctor.facts import Facts
 from rocmdoctor.facts.packages import RPM_QUERY
 from rocmdoctor.matrix import Matrix
 from rocmdoctor.plan import managers, uninstall
-from rocmdoctor.plan.journal import Entry
 from rocmdoctor.plan.files import WriteFile
+from rocmdoctor.plan.journal import Entry
 from rocmdoctor.plan.managers import Wish
 from rocmdoctor.plan.packages import InstallPackages, RemovePackages
 from rocmdoctor.plan.programs import RunCommand
