@@ -79,7 +79,7 @@ def _verified(found: Verified) -> dict[str, Any]:
 
 
 def _run(entry: Entry) -> dict[str, Any]:
-    changed = [{"id": step.id, "kind": step.kind, "title": step.title} for step in entry.changed]
+    begun = [{"id": step.id, "kind": step.kind, "title": step.title} for step in entry.changed]
     return {
         "run_id": entry.id,
         "command": entry.command,
@@ -87,7 +87,7 @@ def _run(entry: Entry) -> dict[str, Any]:
         "created": entry.created,
         "state": entry.state,
         "message": entry.message,
-        "changed": changed,
+        "steps": begun,
     }
 
 

@@ -223,9 +223,10 @@ def test_the_disk_of_the_journal_is_full(machine: Machine) -> None:
     case.run("mkdir", "-p", f"{STATE}/journal").ok()
     before = Before(case)
     with case.small_disk(f"{STATE}/journal", "4k"):
-        failed(case.rocmdoctor(*SMALL, "--yes"), f"cannot write {STATE}/journal/", "the disk is full")
+        said = ("steps are done (", "once the journal can be written", "`rocmdoctor install --resume`", "`rocmdoctor undo`")
+        failed(case.rocmdoctor(*SMALL, "--yes"), f"cannot write {STATE}/journal/", "the disk is full", *said)
         failed(case.rocmdoctor(*SMALL, "--yes"), "was cut off", "--resume")
-        failed(case.rocmdoctor("undo", "--yes"), "the disk is full")
+        failed(case.rocmdoctor("undo", "--yes"), "the disk is full; nothing was taken back")
         case.root.mount("-o", "remount,size=1m", f"{STATE}/journal")
         case.rocmdoctor("install", "--resume").ok()
         assert case.installed("rocminfo") == ["rocminfo"]
