@@ -163,6 +163,18 @@ def test_what_a_check_loads(form: str) -> None:
     }
 
 
+def test_a_healthy_host_loads_no_remedies() -> None:
+    """What only a fault needs is imported where the fault is found."""
+    shared = Path(os.environ.get("ROCMDOCTOR_SHARED", TREE.parent / "shared"))
+    case = shared / "cases" / "H01-ubuntu2204-mi250x-rocm620"
+    if not case.is_dir():
+        pytest.skip(f"{case} is not there")
+    wanted = ("fitting", "repo_findings", "repo_remedies", "device_remedies", "torch_remedies", "overrides", "loader_errors")
+    names = loaded_by("check", "--snapshot", str(case), "--format", "json")
+    assert not names & {f"rocmdoctor.checks.{name}" for name in (*wanted, "jax_parts")}
+    assert "rocmdoctor.plugin_loading" not in names
+
+
 def test_a_plug_in_is_found_without_being_paid_for_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An entry point of the group loads importlib.metadata; other distributions do not."""
     other = tmp_path / "other-1.0.dist-info"
