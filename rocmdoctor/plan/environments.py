@@ -75,7 +75,7 @@ class PipInstall(Step):
         where = ("--index-url", self.index) if self.index else ()
         what = ("--require-hashes", "--no-deps", "-r", "REQUIREMENTS") if self.hashes else self.requirements
         if self.uv:
-            return ((self.uv, "pip", "install", "--python", self.python, *where, *what),)
+            return ((*uv_program(self.uv, self.ca), "pip", "install", "--python", self.python, *where, *what),)
         certificate = ("--cert", self.ca) if self.ca else ()
         return ((self.python, "-m", "pip", "install", *where, *certificate, *what),)
 
@@ -136,9 +136,16 @@ class PipInstall(Step):
             run_or_fail(run, (*(uv if self.uv else (self.python, "-m", "pip", "uninstall", "-y")), *names))
         if after["replaced"]:
             wanted = [f"{name}=={version}" for name, version in sorted(after["replaced"].items())]
-            answer = run.target.run((self.python, "-m", "pip", "install", "--no-deps", *wanted), run.log)
+            pip = (*uv_program(self.uv, ""), "pip", "install", "--python", self.python) if self.uv else ()
+            answer = run.target.run((*(pip or (self.python, "-m", "pip", "install")), "--no-deps", *wanted), run.log)
             if answer.rc != 0:
                 run.say(f"these came from another index and must be put back by hand: {' '.join(wanted)}")
+
+
+def uv_program(uv: str, ca: str) -> Argv:
+    """uv as it trusts what everything else here trusts: the certificate authority that was named, else the system's. By itself it
+    has a list of its own, and no option for a file."""
+    return ("env", f"SSL_CERT_FILE={ca}" if ca else "UV_NATIVE_TLS=true", uv)
 
 
 def _changes(old: dict[str, str], new: dict[str, str]) -> Record:

@@ -121,8 +121,11 @@ _TELLING_INSIDE = ("Signature verification failed", "is not signed", "GPG check 
 
 def name_of(argv: Argv) -> str:
     """A program with what it was to do: "dnf install", "python -m pip"."""
-    verb = next((word for word in argv[1:] if word in _VERBS), "")
-    return f"{argv[0]} {verb}".strip()
+    words = argv
+    while len(words) > 1 and (words[0] == "env" or "=" in words[0]):
+        words = words[1:]
+    verb = next((word for word in words[1:] if word in _VERBS), "")
+    return f"{words[0]} {verb}".strip()
 
 
 def last_words(*streams: str) -> str:

@@ -21,7 +21,7 @@ from rocmdoctor.facts.packages import Package
 from rocmdoctor.host.target import ChangeFailed, Target
 from rocmdoctor.plan import kept
 from rocmdoctor.plan.draft import Options
-from rocmdoctor.plan.environments import PipInstall
+from rocmdoctor.plan.environments import PipInstall, uv_program
 from rocmdoctor.plan.managers import Wish
 from rocmdoctor.plan.packages import InstallPackages, RefreshIndex, digests_of
 from rocmdoctor.plan.step import Plan, Refusal, Step, judged
@@ -195,15 +195,15 @@ def _wheel_rows(pip: PipInstall, distributions: Mapping[str, str], target: Targe
     """Hashes as the index has them: pip is asked what it would install, and answers with a report."""
     own = ("pip", "setuptools", "wheel")
     names = {name: version for name, version in distributions.items() if name not in own}
-    folder = f"{kept.STATE}/lock"
+    folder = f"{kept.STATE}/wheels"  # not "lock": that is the file of the lock against a second run
     kept.make_folders(target, folder, 0o700)
     requirements, report = f"{folder}/requirements.txt", f"{folder}/report.json"
     try:
         target.write(requirements, "".join(f"{n}=={v}\n" for n, v in sorted(names.items())).encode(), 0o600)
         index = ("--index-url", pip.index) if pip.index else ()
         if pip.uv:
-            argv = (pip.uv, "pip", "compile", "--no-deps", "--generate-hashes", "--python", pip.python, *index, requirements)
-            answer = target.run((*argv, "-o", report), log)
+            compile_ = ("pip", "compile", "--no-deps", "--generate-hashes", "--python", pip.python, *index, requirements)
+            answer = target.run((*uv_program(pip.uv, pip.ca), *compile_, "-o", report), log)
             rows = _uv_rows((target.read(report) or b"").decode("utf-8", "replace"))
         else:
             options_ = ("--dry-run", "--ignore-installed", "--no-deps", "--quiet", "--report", report)

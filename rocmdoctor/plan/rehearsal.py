@@ -146,7 +146,10 @@ def _apt_options(run: Run, steps: tuple[Step, ...], keys: dict[str, str]) -> tup
         "APT::Sandbox::User=root",  # the folder is ours alone
         "Debug::NoLocking=1",
     )
-    return tuple(word for setting in settings for word in ("-o", setting))
+    # apt has read its own apt.conf.d before it hears where another one is: what the plan adds is named file by file
+    more = (step.path for step in steps if isinstance(step, WriteFile) and step.path.startswith("/etc/apt/apt.conf.d/"))
+    files = tuple(word for path in more for word in ("-c", f"{FOLDER}/apt.conf.d/{path.rpartition('/')[2]}"))
+    return (*files, *(word for setting in settings for word in ("-o", setting)))
 
 
 def _rpm_options(run: Run, manager: str, steps: tuple[Step, ...], commands: list[RunCommand]) -> tuple[str, ...]:

@@ -34,6 +34,9 @@ def plan(draft: Draft, recipe: Recipe, *, driver: bool) -> tuple[Wish, ...]:
     if isinstance(env, str):
         _decline(draft, env)
         return ()
+    if _exists(draft, env) and not _uv(draft) and known(lambda: env.get("pip"), True) is None:
+        _decline(draft, f"{env.prefix} has no pip, and there is no uv in /usr/local/bin or /usr/bin")
+        return ()
     release = recipe.driver if driver else known(lambda: draft.facts.driver_release, None)
     python, choice = _fitting(draft, recipe, env, release)
     if choice is None:

@@ -273,7 +273,12 @@ def _el(root: Root, found: Distro, key: str) -> None:
 def _suse(root: Root, found: Distro, key: str) -> None:
     _distribution_key(root, key)
     base = f"http://distribution.test/sles/{found.version}"
-    modules = (("basesystem", 1), ("desktop-applications", 0), ("development-tools", 0), ("PackageHub", 0))
+    modules: tuple[tuple[str, int], ...] = (
+        ("basesystem", 1),
+        ("desktop-applications", 0),
+        ("development-tools", 0),
+        ("PackageHub", 0),
+    )
     if found.version.startswith("16"):  # one product repository, and no modules
         modules = (("basesystem", 1), ("PackageHub", 0))
     for name, on in modules:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import fcntl
+import hashlib
 import html
 import os
 import select
@@ -275,9 +276,14 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
 
+def _fragment(file: Path) -> str:
+    """Wheels are listed with their hash, which a lock needs."""
+    return f"#sha256={hashlib.sha256(file.read_bytes()).hexdigest()}" if file.suffix == ".whl" else ""
+
+
 def _listing(folder: Path, path: str) -> bytes:
     """A folder's index, which is what pip reads (PEP 503)."""
     names = sorted(entry.name + ("/" if entry.is_dir() else "") for entry in folder.iterdir())
-    rows = "".join(f'<a href="{quote(name)}">{html.escape(name)}</a><br>\n' for name in names)
+    rows = "".join(f'<a href="{quote(name)}{_fragment(folder / name)}">{html.escape(name)}</a><br>\n' for name in names)
     title = f"Index of /{html.escape(path)}"
     return f"<!DOCTYPE html>\n<html><head><title>{title}</title></head><body>\n{rows}</body></html>\n".encode()

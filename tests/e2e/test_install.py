@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +17,7 @@ from tests.e2e.install_case import InstallCase
 pytestmark = pytest.mark.slow
 OWN = ("/var/lib/rocmdoctor", "/var/lib/YaST2")
 """The journal stays for `undo --list`; zypper writes a cookie of its own wherever it is asked something."""
+LONG = pytest.mark.skipif("ROCMDOCTOR_LONG" not in os.environ, reason="takes minutes: ROCMDOCTOR_LONG=1 runs it")
 NO_TORCH = ("--pytorch", "none", "--yes")
 
 
@@ -33,6 +38,41 @@ JOURNEYS = (
     ("rhel-9.4", "6.2", "6.2.4", "7.2.4"),
     ("sles-15.6", "6.2.0", "6.2.0", "6.2.4"),
 )
+
+
+# Systems that are like one of those above for the package manager: one release each, there and back. An old and a new one run
+# always, the others on request.
+ONCE = (
+    ("ubuntu-20.04", "gfx1030", "6.1.2"),
+    ("debian-12", "gfx1100", "7.2.4"),
+    ("rhel-8.10", "gfx90a", "7.2.4"),
+    ("sles-15.7", "gfx942", "7.2.4"),
+    ("rhel-10.0", "gfx90a", "7.2.4"),
+    ("rocky-9.6", "gfx90a", "7.2.4"),
+    ("almalinux-9.6", "gfx90a", "7.2.4"),
+    ("ol-9.6", "gfx90a", "7.2.4"),
+    ("sles-16.0", "gfx942", "10.1.0"),
+    ("debian-12", "gfx942", "10.1.0"),
+    ("debian-13", "gfx942", "10.1.0"),
+)
+ALWAYS = ("rhel-8.10", "sles-16.0")
+
+
+@pytest.mark.parametrize(
+    ("name", "gpu", "release"),
+    [pytest.param(*row, marks=() if row[0] in ALWAYS else LONG, id=f"{row[0]}-{row[2]}") for row in ONCE],
+)
+def test_once_there_and_back(machine: Machine, name: str, gpu: str, release: str) -> None:
+    case = machine(name, gpu)
+    bare_files, bare_packages = case.snapshot_of_files(), case.package_set()
+    case.rocmdoctor("install", "--rocm", release, *NO_TORCH, "--allow-unsupported").ok()
+    assert installed_rocm(case) == [release]
+    fetched = len(case.mirror.requests)
+    assert "Nothing to do." in case.rocmdoctor("install", "--rocm", release, *NO_TORCH, "--allow-unsupported").ok().out
+    assert len(case.mirror.requests) == fetched
+    case.rocmdoctor("undo", "--yes").ok()
+    assert bare_files.changes(case.snapshot_of_files(), ignore=OWN) == []
+    assert case.package_set() == bare_packages
 
 
 @pytest.mark.parametrize(("name", "asked", "first", "second"), JOURNEYS, ids=[row[0] for row in JOURNEYS])
@@ -103,8 +143,9 @@ def test_the_pin_beats_a_higher_number_of_universe(machine: Machine) -> None:
     assert f"Candidate: {ours}" in policy and ".60204-" in ours
 
 
-def test_dkms_needs_the_reboot_that_verify_tells(machine: Machine) -> None:
-    case = machine("ubuntu-22.04")
+@pytest.mark.parametrize("name", ["ubuntu-22.04", "sles-15.6"])
+def test_dkms_needs_the_reboot_that_verify_tells(machine: Machine, name: str) -> None:
+    case = machine(name)
     case.rocmdoctor("install", "--rocm", "6.2", "--driver", "dkms", *NO_TORCH).ok()
     assert case.installed("amdgpu-dkms") == ["amdgpu-dkms"]
     before = case.rocmdoctor("verify")
@@ -115,17 +156,23 @@ def test_dkms_needs_the_reboot_that_verify_tells(machine: Machine) -> None:
     assert report["host"]["amdgpu"]["kind"] == "dkms"
 
 
-@pytest.mark.parametrize("name", ["ubuntu-24.04", "rhel-9.4"])
-def test_the_script_does_the_same(machine: Machine, name: str) -> None:
+SCRIPTS = (("ubuntu-24.04", "6.2.4"), ("rhel-9.4", "6.2.4"), ("sles-15.6", "6.2.4"), ("debian-13", "7.2.4"))
+
+
+@pytest.mark.parametrize(
+    ("name", "release"),
+    [pytest.param(*row, marks=LONG if row[0] in ("sles-15.6", "debian-13") else (), id=row[0]) for row in SCRIPTS],
+)
+def test_the_script_does_the_same(machine: Machine, name: str, release: str) -> None:
     by_plan, by_script = machine(name), machine(name)
-    by_plan.rocmdoctor("install", "--rocm", "6.2", *NO_TORCH).ok()
-    script = by_script.rocmdoctor("install", "--rocm", "6.2", "--pytorch", "none", "--format", "script").ok().out
+    by_plan.rocmdoctor("install", "--rocm", release, *NO_TORCH).ok()
+    script = by_script.rocmdoctor("install", "--rocm", release, "--pytorch", "none", "--format", "script").ok().out
     by_script.write("/root/install.sh", script)
     by_script.run("sh", "/root/install.sh", timeout=180).ok()
     assert by_script.package_set() == by_plan.package_set()
     ignored = (*OWN, "/root/install.sh")
     assert by_plan.snapshot_of_files().changes(by_script.snapshot_of_files(), ignore=ignored) == []
-    assert installed_rocm(by_script) == ["6.2.4"]
+    assert installed_rocm(by_script) == [release]
 
 
 def test_fix_of_permissions(machine: Machine) -> None:
@@ -139,9 +186,10 @@ def test_fix_of_permissions(machine: Machine) -> None:
     assert case.read("/etc/group") == before
 
 
-def test_pytorch_of_the_index(machine: Machine) -> None:
+@pytest.mark.parametrize("name", ["ubuntu-24.04", pytest.param("sles-15.6", marks=LONG)])
+def test_pytorch_of_the_index(machine: Machine, name: str) -> None:
     """Into an environment of its own, by real pip; a second run fetches nothing; gone after undo."""
-    case = machine("ubuntu-24.04")
+    case = machine(name)
     files, packages = case.snapshot_of_files(), case.package_set()
     case.rocmdoctor("install", "--rocm", "6.2", "--yes").ok()
     found = case.run("/opt/rocmdoctor/torch/bin/python", "-m", "pip", "list", "--format", "freeze").ok().out
@@ -158,9 +206,52 @@ def test_pytorch_in_the_active_environment(machine: Machine) -> None:
     case.run("python3", "-m", "venv", "/srv/project").ok()
     files = case.snapshot_of_files()
     active = {"VIRTUAL_ENV": "/srv/project", "PATH": "/srv/project/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
-    case.rocmdoctor("install", "--rocm", "6.2", "--yes", env=active).ok()
+    case.rocmdoctor("install", "--rocm", "6.2", "--yes", "--write-lock", "/root/lock.json", env=active).ok()
     found = case.run("/srv/project/bin/python", "-m", "pip", "list", "--format", "freeze").ok().out
     assert "+rocm" in next(line for line in found.splitlines() if line.startswith("torch=="))
     assert not case.exists("/opt/rocmdoctor/torch")
     case.rocmdoctor("undo", "--yes", env=active).ok()
-    assert files.changes(case.snapshot_of_files(), ignore=OWN) == []
+    assert files.changes(case.snapshot_of_files(), ignore=(*OWN, "/root/lock.json")) == []
+    case.rocmdoctor("install", "--lock", "/root/lock.json", "--yes", env=active).ok()
+    assert case.run("/srv/project/bin/python", "-m", "pip", "list", "--format", "freeze").ok().out == found
+
+
+def test_pytorch_by_uv(machine: Machine) -> None:
+    """uv where it is installed for everybody: it makes the environment and fills it, and takes it away again."""
+    uv = shutil.which("uv") or str(Path(sys.executable).with_name("uv"))
+    if not Path(uv).is_file():
+        pytest.skip("no uv: pip install uv")
+    case = machine("ubuntu-24.04")
+    case.write("/usr/local/bin/uv", Path(uv).read_bytes(), 0o755)
+    files, packages = case.snapshot_of_files(), case.package_set()
+    case.rocmdoctor("install", "--rocm", "6.2", "--yes", "--write-lock", "/root/lock.json").ok()
+    assert "uv = " in case.read("/opt/rocmdoctor/torch/pyvenv.cfg")
+    found = case.run("uv", "pip", "list", "--python", "/opt/rocmdoctor/torch/bin/python", "--format", "freeze").ok().out
+    assert "+rocm" in next(line for line in found.splitlines() if line.startswith("torch=="))
+    fetched = len(case.mirror.requests)
+    assert "Nothing to do." in case.rocmdoctor("install", "--rocm", "6.2", "--yes").ok().out
+    assert len(case.mirror.requests) == fetched
+    case.rocmdoctor("undo", "--yes").ok()
+    ignored = (*OWN, "/root/lock.json")
+    assert files.changes(case.snapshot_of_files(), ignore=ignored) == [] and case.package_set() == packages
+    case.rocmdoctor("install", "--lock", "/root/lock.json", "--yes").ok()
+    again = case.run("uv", "pip", "list", "--python", "/opt/rocmdoctor/torch/bin/python", "--format", "freeze").ok().out
+    assert again == found
+
+
+def test_uv_and_a_certificate_of_the_site(machine: Machine) -> None:
+    """uv takes the mirror's certificate authority, into an environment that has no pip."""
+    uv = shutil.which("uv") or str(Path(sys.executable).with_name("uv"))
+    if not Path(uv).is_file():
+        pytest.skip("no uv: pip install uv")
+    case = machine("ubuntu-24.04", trust=False)
+    case.write("/usr/local/bin/uv", Path(uv).read_bytes(), 0o755)
+    case.run("uv", "venv", "--python", "/usr/bin/python3", "/srv/project").ok()
+    files = case.snapshot_of_files()
+    ca = "/.e2e/state/authority.pem"
+    mirror = ("--mirror", case.mirror_url, "--ca", ca, "--venv", "/srv/project")
+    case.rocmdoctor("install", "--rocm", "6.2", *mirror, "--yes").ok()
+    found = case.run("uv", "pip", "list", "--python", "/srv/project/bin/python", "--format", "freeze").ok().out
+    assert "+rocm" in next(line for line in found.splitlines() if line.startswith("torch=="))
+    case.rocmdoctor("undo", "--yes").ok()
+    assert files.changes(case.snapshot_of_files(), ignore=(*OWN, "/srv/project/.lock")) == []  # uv's own

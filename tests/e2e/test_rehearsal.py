@@ -7,7 +7,7 @@ import pytest
 
 from tests.e2e.conftest import Machine
 from tests.e2e.install_case import InstallCase
-from tests.e2e.test_install import NO_TORCH, OWN
+from tests.e2e.test_install import LONG, NO_TORCH, OWN
 
 pytestmark = pytest.mark.slow
 ROCM = {"el": "repo.radeon.com/rocm/el9/6.2.4", "suse": "repo.radeon.com/rocm/zyp/6.2.4"}
@@ -24,7 +24,7 @@ def refused_with_nothing_changed(case: InstallCase, *words: str) -> None:
     assert "install" not in listed, listed
 
 
-@pytest.mark.parametrize("name", ["rhel-9.4", "sles-15.6"])
+@pytest.mark.parametrize("name", ["rhel-9.4", pytest.param("sles-15.6", marks=LONG)])
 def test_wrong_key_and_absent_repository(machine: Machine, name: str) -> None:
     case = machine(name)
     assert "epel-release" not in case.package_set()

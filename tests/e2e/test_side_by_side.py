@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.e2e.conftest import Machine
-from tests.e2e.test_install import OWN
+from tests.e2e.test_install import LONG, OWN
 
 pytestmark = pytest.mark.slow
 BESIDE = ("--side-by-side", "--pytorch", "none", "--yes")
@@ -20,7 +20,11 @@ AGAIN = {
 
 @pytest.mark.parametrize(
     ("name", "first", "second"),
-    [("ubuntu-22.04", "6.2.0", "7.2.4"), ("rhel-9.4", "6.2.0", "7.2.4"), ("sles-15.6", "6.2.0", "6.2.4")],
+    [
+        ("ubuntu-22.04", "6.2.0", "7.2.4"),
+        ("rhel-9.4", "6.2.0", "7.2.4"),
+        pytest.param("sles-15.6", "6.2.0", "6.2.4", marks=LONG),
+    ],
 )
 def test_two_releases(machine: Machine, name: str, first: str, second: str) -> None:
     case = machine(name)

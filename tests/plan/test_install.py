@@ -176,6 +176,30 @@ def torch_step(plan: Plan) -> PipInstall | None:
     return next((s for s in plan.steps if isinstance(s, PipInstall)), None)
 
 
+def test_uv_where_it_is_installed_for_everybody(matrix: Matrix) -> None:
+    """It trusts the system's certificates, or the one that is named."""
+    host = bare().file("/usr/bin/uv").build()
+    plan = plan_for(host, matrix, rocm="6.2")
+    venv = next(s for s in plan.steps if isinstance(s, PythonVenv))
+    pip = torch_step(plan)
+    assert pip is not None and venv.commands[0][:2] == ("/usr/bin/uv", "venv")
+    assert pip.commands[0][:4] == ("env", "UV_NATIVE_TLS=true", "/usr/bin/uv", "pip")
+    assert not any(wish.endswith("-venv") for wish in wishes(plan))
+    pip = torch_step(plan_for(host, matrix, rocm="6.2", mirror="https://m.site/x", ca="/etc/ssl/site.pem"))
+    assert pip is not None and pip.commands[0][1] == "SSL_CERT_FILE=/etc/ssl/site.pem"
+
+
+def test_an_environment_without_pip_needs_uv(matrix: Matrix) -> None:
+    base = (
+        bare()
+        .file("/srv/e/pyvenv.cfg", "home = /usr/bin\nversion = 3.10.12\nuv = 0.5\n")
+        .link("/srv/e/bin/python", "/usr/bin/python3")
+    )
+    plan = plan_for(base.build(), matrix, rocm="6.2", venv="/srv/e")
+    assert torch_step(plan) is None and any("has no pip" in note for note in plan.notices)
+    assert torch_step(plan_for(base.file("/usr/local/bin/uv").build(), matrix, rocm="6.2", venv="/srv/e")) is not None
+
+
 def test_torch_goes_into_an_environment_of_its_own(matrix: Matrix) -> None:
     plan = plan_for(bare("ubuntu", "22.04", "gfx90a").build(), matrix, rocm="6.2")
     pip = torch_step(plan)

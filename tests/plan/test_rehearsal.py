@@ -7,9 +7,10 @@ import pytest
 from rocmdoctor.host.target import ChangeFailed
 from rocmdoctor.plan import managers, rehearsal
 from rocmdoctor.plan.files import RemoveFile, WriteFile
-from rocmdoctor.plan.keys import FetchKey
+from rocmdoctor.plan.keys import FetchKey, ImportKey
 from rocmdoctor.plan.managers import Wish
 from rocmdoctor.plan.packages import InstallPackages, RefreshIndex
+from rocmdoctor.plan.programs import RunCommand
 from rocmdoctor.plan.step import Plan
 from tests.hostbuilder import openpgp
 from tests.plan.fake_machine import FakeMachine, File, bare_ubuntu
@@ -150,6 +151,79 @@ def test_apt_is_never_asked_in_a_way_that_installs() -> None:
     rehearsal.rehearse(plan(), host, "/log")
     asked = [words for words in host.ran if words[0] == "apt-get" and "install" in words]
     assert asked and all("--print-uris" in words or "-s" in words for words in asked)
+
+
+def test_a_certificate_authority_counts_when_apt_is_asked() -> None:
+    """apt has read its own apt.conf.d before it hears of another one."""
+    host = machine()
+    conf = WriteFile("ca", "ca", path="/etc/apt/apt.conf.d/95rocmdoctor-ca", text='Acquire::https::x::CaInfo "/ca.pem";\n')
+    asked = plan()
+    rehearsal.rehearse(Plan("install", "x", (conf, *asked.steps)), host, "/log")
+    words = next(words for words in host.ran if words[0] == "apt-get" and "update" in words)
+    assert words[words.index("-c") + 1] == f"{rehearsal.FOLDER}/apt.conf.d/95rocmdoctor-ca"
+
+
+class Dnf(Answering):
+    """dnf says what it is told to."""
+
+    def _program(self, words: tuple[str, ...]) -> tuple[int, str]:
+        if words[0] == "dnf":
+            self.seen = {p: f.data for p, f in self.files.items() if p.startswith(rehearsal.FOLDER)}
+            return self.rc, self.said
+        return super()._program(words)
+
+
+def enterprise_linux(*commands: RunCommand) -> Plan:
+    repo = "[rocm]\nbaseurl=https://repo.example/el9\n"
+    return Plan(
+        "install",
+        "x",
+        (
+            *commands,
+            ImportKey("key", "key", url=URL, path="/etc/pki/rpm-gpg/RPM-GPG-KEY-radeon", fingerprint=FINGERPRINT),
+            WriteFile("repo", "repo", path="/etc/yum.repos.d/rocm.repo", text=repo),
+            RefreshIndex("index", "index", manager="dnf", repositories=("rocm",)),
+            InstallPackages("rocm", "rocm", manager="dnf", wishes=(Wish("rocm"),)),
+        ),
+    )
+
+
+EPEL = RunCommand(
+    "epel", "EPEL", argv=("dnf", "-y", "install", "x.rpm"), path="/etc/yum.repos.d/epel.repo", repository="[epel]\nbaseurl=e\n"
+)
+BUILDER = RunCommand("builder", "CRB", argv=("crb", "enable"), enables=("crb",))
+
+
+def dnf_machine(said: str, rc: int) -> Dnf:
+    made = Dnf()
+    made.urls[URL] = openpgp.armored(openpgp.public_key("2016-04-26"))
+    made.said, made.rc = said, rc
+    return made
+
+
+def test_repositories_that_the_plan_brings_are_named_in_the_question() -> None:
+    host = dnf_machine("Operation aborted.\n", 1)
+    assert rehearsal.rehearse(enterprise_linux(EPEL, BUILDER), host, "/log") == ()
+    folder = rehearsal.FOLDER
+    assert host.seen[f"{folder}/repos/epel.repo"] == b"[epel]\nbaseurl=e\n" and f"{folder}/repos/rocm.repo" in host.seen
+    words = next(words for words in host.ran if words[0] == "dnf")
+    assert {"--assumeno", f"--setopt=reposdir={folder}/repos", f"--setopt=cachedir={folder}/cache", "--enablerepo=crb"} <= {
+        *words
+    }
+    assert not any(words[0] == "crb" or "x.rpm" in words for words in host.ran)
+    host = dnf_machine("Error: Unable to find a match: rocm\n", 1)
+    assert "Unable to find" in rehearsal.rehearse(enterprise_linux(EPEL, BUILDER), host, "/log")[0].reason
+
+
+def test_without_a_repository_that_cannot_be_named_amds_are_asked_for() -> None:
+    unnamed = RunCommand("builder", "CRB", argv=("crb", "enable"))
+    host = dnf_machine("Metadata cache created.\n", 0)
+    assert rehearsal.rehearse(enterprise_linux(EPEL, unnamed), host, "/log") == ()
+    assert [words[-1] for words in host.ran if words[0] == "dnf"] == ["makecache"]
+    host = dnf_machine("Error: Failed to download metadata for repo 'rocm': Status code: 404\n", 1)
+    assert "404" in rehearsal.rehearse(enterprise_linux(EPEL, unnamed), host, "/log")[0].reason
+    host.urls[URL] = openpgp.public_key("2015-01-01")
+    assert "is refused" in rehearsal.rehearse(enterprise_linux(EPEL, unnamed), host, "/log")[0].reason
 
 
 def test_another_rocmdoctor() -> None:
