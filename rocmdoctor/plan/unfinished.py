@@ -15,6 +15,7 @@ from rocmdoctor.facts.package_relations import Unmet
 from rocmdoctor.facts.packages import RPM_QUERY, Package, PackageDb
 from rocmdoctor.host import UnknownFact
 from rocmdoctor.host.target import Target
+from rocmdoctor.plan import journal
 from rocmdoctor.plan.draft import Draft
 from rocmdoctor.plan.files import last_words
 from rocmdoctor.plan.packages import InstallPackages, RemovePackages, configure, cut_off
@@ -108,7 +109,8 @@ def finish(plan: Plan, target: Target, log: str) -> tuple[Refusal, ...]:
     waiting = _waiting(target, gone)
     if waiting is None:
         return ()
-    answer = target.run(configure(waiting if gone else ()), log)
+    with target.lock(journal.LOCK):
+        answer = target.run(configure(waiting if gone else ()), log)
     left = _waiting(target, gone)
     if not left:
         return ()

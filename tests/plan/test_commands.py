@@ -130,6 +130,20 @@ def test_a_key_that_is_not_there_changes_nothing(machine: FakeMachine, capsys: p
     assert machine.picture() == before
 
 
+def test_a_package_that_cannot_be_configured_changes_nothing(machine: FakeMachine, capsys: pytest.CaptureFixture[str]) -> None:
+    machine.packages["acme-agent"] = ("1.0", "half-configured")
+    machine.fails = {"--configure": "dpkg: error processing package acme-agent (--configure):\n exit status 1\n"}
+    before = machine.picture()
+    assert run(["install", "--rocm", "6.2", "--yes", "--format", "json"]) == 1
+    out, err = capsys.readouterr()
+    doc = json.loads(out)
+    jsonschema.validate(doc, SCHEMA)
+    (refusal,) = doc["refusals"]
+    assert refusal["code"] == "unfinished" and refusal["reason"].startswith("acme-agent cannot be configured")
+    assert "refused: acme-agent cannot be configured" in err and "apt-get remove acme-agent" in err
+    assert machine.picture() == before
+
+
 def test_undo_list_and_verify(machine: FakeMachine, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["undo"]) == 1 and run(["verify"]) == 1
     assert run(["undo", "--list"]) == 0
