@@ -63,5 +63,15 @@ def test_the_key_of_the_project(machine: Machine) -> None:
     assert f"gpg-pubkey-{fingerprint[-8:].lower()}" in case.shell("rpm -qa 'gpg-pubkey*'").out
     assert "priority=120" in case.read("/etc/zypp/repos.d/devel_languages_perl.repo")
     assert "gpg-auto-import-keys" not in done.said
+    trusted = case.shell("rpm -qa 'gpg-pubkey*' | sort").out
+    case.shell("zypper -n refresh --force devel_languages_perl").ok()
+    other = case.site.keys["other"]
+    place = "download.opensuse.org/repositories/devel:/languages:/perl/15.6/repodata/repomd.xml"
+    case.mirror.replaced[f"{place}.asc"] = other.detached(case.site.folder / place)
+    case.mirror.replaced[f"{place}.key"] = other.armoured
+    other.rest()
+    assert case.shell("zypper -n refresh --force devel_languages_perl").rc != 0
+    assert case.shell("rpm -qa 'gpg-pubkey*' | sort").out == trusted
+    case.mirror.replaced.clear()
     case.rocmdoctor("undo", "--yes").ok()
     assert case.shell("rpm -qa 'gpg-pubkey*' | sort").out == keys
