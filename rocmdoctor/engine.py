@@ -375,15 +375,20 @@ class _limit(_alarm):
         self.seconds = seconds
 
     def __enter__(self) -> None:
-        import signal
+        from signal import ITIMER_REAL, setitimer
 
-        super().__enter__()
-        if self.mine:
-            signal.setitimer(signal.ITIMER_REAL, self.seconds)
+        if _alarm.depth and _alarm.thread == get_ident():  # in a run, as nearly always
+            self.within = True
+        else:
+            self.within = False
+            super().__enter__()
+        if self.within or self.mine:
+            setitimer(ITIMER_REAL, self.seconds)
 
     def __exit__(self, *exc: object) -> None:
-        if self.mine:
-            import signal
+        from signal import ITIMER_REAL, setitimer
 
-            signal.setitimer(signal.ITIMER_REAL, 0)
-        super().__exit__(*exc)
+        if self.within or self.mine:
+            setitimer(ITIMER_REAL, 0)
+        if not self.within:
+            super().__exit__(*exc)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from rocmdoctor.facts.remembered import remembered
 from rocmdoctor.host import Host, UnknownFact
 
 LDCONFIG_QUERY = ("ldconfig", "-p")
@@ -41,6 +42,7 @@ def gather(host: Host) -> Loader:
     return Loader(parse_cache(answer.stdout), _conf_dirs(host), parse_library_path(host.env.get("LD_LIBRARY_PATH", "")))
 
 
+@remembered
 def parse_cache(text: str) -> tuple[tuple[str, str], ...]:
     """(soname, path) of the 64-bit entries: "\\tlibm.so.6 (libc6,x86-64, OS ABI: Linux 3.2.0) => /lib/libm.so.6"."""
     entries = []

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from rocmdoctor.facts import release_stamps
+from rocmdoctor.facts.remembered import remembered
 from rocmdoctor.host import Host, UnknownFact
 
 if TYPE_CHECKING:
@@ -132,10 +133,11 @@ def gather(host: Host) -> PackageDb:
     program of some seconds.
     """
     unknown: UnknownFact | None = None
-    for kind, read in (("dpkg", _dpkg), ("pacman", _pacman), ("rpm", _rpm)):
+    for read in (_dpkg, _pacman, _rpm):
         try:
-            if packages := read(host):
-                return PackageDb(kind, packages)
+            database = read(host)
+            if database.packages:
+                return database
         except UnknownFact as exc:
             unknown = unknown or exc
     if unknown:
@@ -143,25 +145,35 @@ def gather(host: Host) -> PackageDb:
     return PackageDb(None, ())
 
 
-def _dpkg(host: Host) -> tuple[Package, ...]:
-    return parse_dpkg_status(host.read(_DPKG_STATUS, _STATUS_LIMIT) or "")
+def _dpkg(host: Host) -> PackageDb:
+    return _of_dpkg(host.read(_DPKG_STATUS, _STATUS_LIMIT) or "")
 
 
-def _pacman(host: Host) -> tuple[Package, ...]:
-    return parse_pacman_local(host.names(_PACMAN_LOCAL))
+@remembered
+def _of_dpkg(status: str) -> PackageDb:
+    return PackageDb("dpkg", parse_dpkg_status(status))
 
 
-def _rpm(host: Host) -> tuple[Package, ...]:
+def _pacman(host: Host) -> PackageDb:
+    return PackageDb("pacman", parse_pacman_local(host.names(_PACMAN_LOCAL)))
+
+
+@remembered
+def _of_rpm(answer: str) -> PackageDb:
+    return PackageDb("rpm", parse_rpm(answer))
+
+
+def _rpm(host: Host) -> PackageDb:
     answer = host.run(RPM_QUERY, timeout=_RPM_TIMEOUT)
     if not answer.found:
         if any(host.node(folder) is not None for folder in _RPM_FOLDERS):
             raise UnknownFact("there is an rpm database, but no rpm program to read it")
-        return ()
+        return PackageDb("rpm", ())
     if answer.timed_out:
         raise UnknownFact("rpm -qa took too long")
     if answer.rc != 0:
         raise UnknownFact(f"rpm -qa failed with status {answer.rc}")
-    return parse_rpm(answer.stdout)
+    return _of_rpm(answer.stdout)
 
 
 def parse_dpkg_status(text: str) -> tuple[Package, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 CLASSIC_HOST = "repo.radeon.com"
 """Host of the classic ROCm and driver repositories, and the Origin of their Release files."""
@@ -32,18 +33,21 @@ def _served_by_amd(host: str) -> bool:
     return host in ("amd.com", "radeon.com") or host.endswith((".amd.com", ".radeon.com"))
 
 
+@lru_cache(maxsize=512)  # each check of repositories asks again, and so does each node of a fleet
 def is_amd(url: str) -> bool:
     """On a host of AMD's, or anywhere under AMD's path layout."""
     host, segments = _split(url)
     return _served_by_amd(host) or _layout(host, segments) is not None
 
 
+@lru_cache(maxsize=512)
 def product(url: str) -> str | None:
     """rocm | amdgpu | graphics | amdrocm, or None."""
     found = _layout(*_split(url))
     return found[0] if found else None
 
 
+@lru_cache(maxsize=512)
 def release(url: str) -> str | None:
     """The release folder ("6.2", "30.10.2", "latest"); None for the unversioned rocm/apt/debian and for amdrocm, which has one
     repository for all."""

@@ -248,18 +248,12 @@ def _judge(lines: list[str], agents: tuple[Agent, ...], rc: int, listed: bool) -
 def parse(stdout: str, stderr: str = "", rc: int = 0) -> RocmInfo:
     """All formats: ANSI colours, indentation, prompts and other tools' text around it, fragments without headings."""
     lines = [line.strip().rstrip("\\").rstrip() for line in re.sub(_ANSI, "", stdout).splitlines()]
-    module = runtime = None
-    wsl = listed = False
-    for line in lines:
-        if module is None and line.startswith("ROCk module version"):
-            found = re.match(_MODULE, line)
-            module = found.group(1) if found else None
-        elif runtime is None and line.startswith("Runtime Version:"):
-            runtime = line.partition(":")[2].strip() or None
-        elif line.startswith("WSL environment detected"):
-            wsl = True
-        elif line in ("HSA Agents", "HSA System Attributes"):
-            listed = True
+    modules = (re.match(_MODULE, line) for line in lines if line.startswith("ROCk module version"))
+    module = next((found.group(1) for found in modules if found), None)
+    versions = (line.partition(":")[2].strip() for line in lines if line.startswith("Runtime Version:"))
+    runtime = next(filter(None, versions), None)
+    wsl = "WSL" in stdout and any(line.startswith("WSL environment detected") for line in lines)
+    listed = "HSA Agents" in lines or "HSA System Attributes" in lines
     agents = _agents(_listing(lines))
     complaints = [line.strip() for line in re.sub(_ANSI, "", stderr).splitlines()]
     error, text = _judge(complaints + lines, agents, rc, listed)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rocmdoctor import versions
 from rocmdoctor.facts import known
 from rocmdoctor.facts.gfx_names import target_in, targets_in
+from rocmdoctor.facts.remembered import remembered
 
 if TYPE_CHECKING:
     from rocmdoctor.facts.distributions import Distribution
@@ -163,6 +164,7 @@ def _library_of(path: str) -> str | None:
     return folder if rest.startswith("library/") else None
 
 
+@remembered
 def parse_record(text: str) -> tuple[frozenset[str], dict[str, frozenset[str]]]:
     """(libraries in torch/lib, targets per library) of a RECORD. One pass that looks only at lines of these folders."""
     libraries: set[str] = set()

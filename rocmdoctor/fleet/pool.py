@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from itertools import chain, islice
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple
 
@@ -115,7 +116,9 @@ class _Worker:
         self._ready = False
         self._starts += 1
         self._process = context.Process(target=serve, args=(theirs, self._settings), daemon=True)
-        # Ctrl-C goes to the whole group. The mask is inherited: a worker that is still importing does not hear it either.
+        # Ctrl-C goes to the whole group. The mask is inherited: a worker that is still importing does not hear it either. The
+        # resource tracker, started with the first worker, would take the mask away again: it is started before.
+        resource_tracker.ensure_running()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             self._process.start()

@@ -44,10 +44,11 @@ class MemorySource:
         for path in files:
             parent, _, name = path.rpartition("/")
             names = self._children.get(parent)
-            if names is not None and name not in names:  # most files lie in a folder that is known
-                names[name] = "file"
-            else:
-                self._add(path, "file")
+            if names is None:
+                names = self._children[parent] = {}
+            names[name] = "file"
+        for path in tuple(self._children):  # the folders that hold files, and those above them
+            self._add(path, "dir")
         for path in folders:
             self._add(path, "dir")
 
@@ -224,7 +225,7 @@ class Tree:
             answer = where, kind == "dir"
         else:
             folder, is_folder = self._folders.get(parent) or self._folder(parent)
-            found = self.listing(folder).get(name) if is_folder else None
+            found = (self._listed.get(folder) or self.listing(folder)).get(name) if is_folder else None
             if found == "link":
                 where, kind = self._walk(path, True)
                 answer = where, kind == "dir"
