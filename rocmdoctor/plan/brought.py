@@ -35,10 +35,13 @@ def packages(draft: Draft, runs: Iterable[Entry], manager: str, removed: Sequenc
     _switched_on(draft, alive)
     database = draft.packages
     there: dict[str, int] = {}
+    amd = set(removed)  # and what is AMD's and not removed is kept on purpose (--keep-driver)
     for package in database.packages if database is not None else ():
         there[package.name] = there.get(package.name, 0) + package.installed
+        if package.from_amd:
+            amd.add(package.name)
     # of a name that is installed several times (kernels) none is known to be ours
-    ours = [name for name in _installed(alive) if there.get(name) == 1 and name not in removed]
+    ours = [name for name in _installed(alive) if there.get(name) == 1 and name not in amd]
     if database is None or not ours:
         return ()
     kept: dict[str, str] = {}

@@ -131,6 +131,20 @@ def test_what_stays(matrix: Matrix, host: HostBuilder, manual: tuple[str, ...], 
     )
 
 
+@pytest.mark.parametrize("keep", [True, False])
+def test_a_driver_that_is_kept_did_not_come_along(matrix: Matrix, keep: bool) -> None:
+    """The run installed it too; what it is built with stays with it."""
+    host = bare().no_package("dkms").package("dkms", "3.0-1").package("linux-headers-6", "6-1")
+    host = host.package("amdgpu-dkms", "1:6.8.5.60200-2009582.22.04", depends="dkms")
+    host = host.command(("apt-mark", "showmanual"), stdout="")
+    removal = ("amdgpu-dkms", "dkms", "linux-headers-6")
+    host = host.command(managers.remove("apt", removal, dry=True), stdout="".join(f"Purg {name} [1]\n" for name in removal))
+    plan = uninstall.build(Facts(host.build(), matrix), matrix, keep_driver=keep, runs=(run(*removal),))
+    named = {name for step in plan.steps if isinstance(step, RemovePackages) for name in step.names}
+    assert named == (set() if keep else set(removal))
+    assert ("dkms (amdgpu-dkms needs it), linux-headers-6 (DKMS builds with it)" in "".join(plan.notices)) is keep
+
+
 def test_unknown_is_not_unneeded(matrix: Matrix) -> None:
     """apt would take more with it (a recommendation, a virtual package), or does not say which were asked for."""
     for host in (asked(ubuntu(liba=""), going=("liba",), strangers=("user",)), ubuntu(liba="")):
