@@ -13,8 +13,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-_SECTION = re.compile(r"^([a-z][a-z0-9_]*):", re.M)
-_ENTRY = re.compile(r"^  (?:\"([^\"\n]+)\"|([^\s\"#:][^:\n]*)):", re.M)
+_SECTION = re.compile(r"\n([a-z][a-z0-9_]*):")
+_ENTRY = re.compile(r"\n  (?:\"([^\"\n]+)\"|([^\s\"#:][^:\n]*)):")
+"""Both begin with the line break: a search for a fixed beginning skips the rest of 180 KiB, one for ^ tries every position."""
 _TEXT = "tag:yaml.org,2002:str"
 _ISSUE = re.compile(r"[\w.-]+/[\w.-]+#\d+")
 _SCALAR = {"int": "a number", "float": "a number", "bool": "true or false", "null": "nothing", "timestamp": "a date"}
@@ -133,7 +134,9 @@ class Document:
 
     def __init__(self, text: str, file: Path) -> None:
         self.text, self.file = text, file
-        starts = [(m.group(1), m.start()) for m in _SECTION.finditer(text)]
+        starts = [(m.group(1), m.start(1)) for m in _SECTION.finditer(text)]
+        if first := _SECTION.match(f"\n{text[:80]}"):
+            starts.insert(0, (first.group(1), 0))
         self._sections: dict[str, tuple[int, int]] = {}
         for (name, start), end in zip(starts, [start for _, start in starts[1:]] + [len(text)], strict=False):
             if name in self._sections:
@@ -208,7 +211,7 @@ class Document:
     def _index(self, section: str) -> dict[str, tuple[int, int]]:
         if section not in self._entries:
             start, end = self._span(section)
-            found = [(m.group(1) or m.group(2), m.start()) for m in _ENTRY.finditer(self.text, start, end)]
+            found = [(m.group(1) or m.group(2), m.start() + 1) for m in _ENTRY.finditer(self.text, start, end)]
             index: dict[str, tuple[int, int]] = {}
             for (key, position), stop in zip(found, [position for _, position in found[1:]] + [end], strict=False):
                 if key in index:
