@@ -12,8 +12,18 @@ SCHEMA_VERSION = 1
 
 
 def render(report: Report) -> str:
-    """One JSON object in ASCII (what a terminal might act upon stays escaped), with a final line end."""
-    return inert_json(json.dumps(document(report), indent=2)) + "\n"
+    """One JSON object in ASCII (what a terminal might act upon stays escaped), with a final line end.
+
+    A result is a line of its own: `grep` finds whole ones, and json's fast encoder, which does not indent, writes it.
+    """
+    lines = [
+        f' "{name}": {_results(value) if name == "results" else json.dumps(value)}' for name, value in document(report).items()
+    ]
+    return inert_json("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def _results(rows: list[Any]) -> str:
+    return "[\n" + ",\n".join(f"  {json.dumps(row)}" for row in rows) + "\n ]" if rows else "[]"
 
 
 def document(report: Report) -> dict[str, Any]:
