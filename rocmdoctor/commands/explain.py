@@ -39,7 +39,9 @@ def explain(
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Name every candidate with its reason.")] = False,
     no_color: ColorOption = False,
 ) -> int:
-    """What a check looks at; or what an error text means, and which of its causes holds on this host.
+    """What a check looks at, or what an error text means here.
+
+    Of the causes that an error can have, the one that holds on this host is named.
 
     Exit status: 0 the text was recognised, 1 it was not, 2 there was none.
     """

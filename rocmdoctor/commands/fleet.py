@@ -42,7 +42,7 @@ def fleet(
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Name every node and every value.")] = False,
     no_color: Annotated[bool, typer.Option("--no-color", help="No colours (also NO_COLOR).")] = False,
 ) -> int:
-    """Merge snapshots and reports of many hosts: verdicts, root causes, differences."""
+    """Merge many hosts: verdicts, root causes, differences."""
     from rocmdoctor.fleet import merge
 
     with merge(paths, golden=golden, matrix=matrix, details=format == "html" and not inventory, jobs=jobs) as found:

@@ -48,7 +48,10 @@ def install(
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Show also what is done already.")] = False,
     no_color: ColorOption = False,
 ) -> int:
-    """Install ROCm, the driver where it is needed, and PyTorch; show the plan first."""
+    """Install ROCm, PyTorch, and the driver where it is needed.
+
+    The plan is shown first, and nothing is done without a yes.
+    """
     if resume:
         return _resume(format, no_color)
     if snapshot is not None and not (dry_run or format == "script"):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="matrix",
-    help="Ask the compatibility data: ROCm, systems, kernels, GPUs, drivers, PyTorch and Python.",
+    help="Ask the compatibility data of ROCm, GPUs and PyTorch.",
     add_completion=False,
     rich_markup_mode=None,
     no_args_is_help=True,

@@ -19,7 +19,10 @@ def snapshot(
     no_redact: Annotated[bool, typer.Option("--no-redact", help="Keep names, serial numbers and addresses.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
 ) -> int:
-    """Write down this host as the checks see it, to be judged elsewhere with `rocmdoctor check --snapshot FILE`."""
+    """Record this host, to be judged elsewhere.
+
+    What the checks see is written down; `rocmdoctor check --snapshot FILE` judges it on any machine.
+    """
     place = place_of_snapshot(output)
     if os.path.lexists(place) and not force:
         raise WrongUsage(f"{output} exists; --force replaces it")

@@ -20,7 +20,10 @@ def stack(
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Say also why a layer fits.")] = False,
     no_color: ColorOption = False,
 ) -> int:
-    """Every layer from the GPU to the frameworks: version, where it comes from, and whether it fits the others."""
+    """Every layer from the GPU to the frameworks at a glance.
+
+    A row a layer: version, where it comes from, and whether it fits the others.
+    """
     host = asked_host(snapshot, root, user)
     from rocmdoctor import stack as layers
     from rocmdoctor.matrix import load_matrix

@@ -27,7 +27,7 @@ def uninstall(
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Show also what is done already.")] = False,
     no_color: ColorOption = False,
 ) -> int:
-    """Remove AMD's ROCm and driver packages, their repositories, pins and keys."""
+    """Remove AMD's packages, repositories, pins and keys."""
     if snapshot is not None and not (dry_run or format == "script"):
         raise typer.BadParameter("--snapshot needs --dry-run: a recorded host cannot be changed")
     from rocmdoctor.facts import Facts

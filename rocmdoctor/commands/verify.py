@@ -19,7 +19,10 @@ def verify(
     matrix: MatrixOption = None,
     format: FormatOption = "text",
 ) -> int:
-    """Whether the last installation holds: the reboot that it needed, its steps, and what still fails."""
+    """Whether the last installation holds.
+
+    The reboot that it needed, its steps, and what still fails.
+    """
     from rocmdoctor.matrix import load_matrix
     from rocmdoctor.plan import verify as verifying
     from rocmdoctor.reports import plan_runs
