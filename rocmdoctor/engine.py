@@ -255,10 +255,11 @@ def follow(
             left = deadline - (time.monotonic() - started)
             limit = time_limit or (DEEP_TIME_LIMIT if check.deep else TIME_LIMIT)
             results = judge(check, facts, matrix, cause, profile, min(limit, left))
-            if any(r.status is Status.FAIL for r in results):
+            first = results[0]
+            if first.status is Status.FAIL or (len(results) > 1 and any(r.status is Status.FAIL for r in results)):
                 cause[check.id] = check.id
-            elif results[0].because_of:
-                cause[check.id] = results[0].because_of
+            elif first.because_of:
+                cause[check.id] = first.because_of
             if check.id in way.chosen or (check.id in cause.values() and check.id not in way.silent):
                 reported += results
     return tuple(reported)

@@ -132,7 +132,8 @@ class RecordedHost:
 
     def _find(self, path: str, follow: bool = True, content: bool = False) -> tuple[str, Kind | None]:
         """Canonical path and kind (None: absent), after the three-state rules for the path as asked and after links."""
-        self._ask(path, content)
+        if self._unknown.paths:
+            self._ask(path, content)
         where, kind = self._tree.walk(path, follow)
         real = where or "/"
         if real != path:
@@ -153,7 +154,7 @@ class RecordedHost:
         return self._content(path, limit)
 
     def _content(self, path: str, limit: int) -> bytes | None:
-        if self._other_user and path in OF_THE_SESSION:
+        if path in OF_THE_SESSION and self._other_user:
             raise UnknownFact(f"{path} was recorded for {self._meta.user.name}, not for {self._user.name}")
         where, kind = self._find(path, content=True)
         if kind is None or kind == "dir":

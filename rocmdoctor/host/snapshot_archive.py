@@ -23,6 +23,7 @@ _CHUNK = 64 << 10
 _BUFFER = 1 << 20
 """Decompressed at once: most snapshots fit in."""
 _ADLER = 65521
+_REGULAR = ord("0")
 _PARTS = ("snapshot.json", "nodes.json", "commands.json")
 
 
@@ -116,6 +117,27 @@ class _Gzip:
         first = self._more(_BLOCK)
         return first + self.read(_BLOCK - len(first)) if first else b""
 
+    def take_plain(self, members: dict[str, bytes | None]) -> None:
+        """Regular files that lie in the buffer as a whole, header and content, as nearly all do. It stops before whatever else
+        comes; that is read, or refused, block by block."""
+        ahead, at = self._ahead, self._at
+        end = len(ahead)
+        while at + _BLOCK <= end:
+            block = ahead[at : at + _BLOCK]
+            if block[156] != _REGULAR or block[124] == 0x80 or zlib.adler32(block) & 0xFFFF != _lower_adler(block[148:156]):
+                break
+            size = _octal(block[124:136])
+            start = at + _BLOCK
+            after = start + size + -size % _BLOCK
+            if after > end or size > MAX_FILE or len(members) >= MAX_ENTRIES:
+                break
+            name = _member_name(_header_name(block))
+            if name in members:
+                break
+            members[name] = ahead[start : start + size]
+            at = after
+        self._at = at
+
     def skip(self, size: int) -> None:
         while size > 0:
             data = self._more(min(size, _CHUNK))
@@ -157,7 +179,12 @@ def _members(stream: _Gzip) -> dict[str, bytes | None]:
     members: dict[str, bytes | None] = {}
     long_name: str | None = None
     size: int | None = None
-    while (block := stream.block()) and (block[0] or block.count(0) != _BLOCK):
+    while True:
+        if long_name is None and size is None:
+            stream.take_plain(members)
+        block = stream.block()
+        if not block or (not block[0] and block.count(0) == _BLOCK):
+            break
         kind, name, stored = _header(block)
         if kind in "xgLK":
             if stored > MAX_HEADER:
@@ -197,17 +224,25 @@ def _members(stream: _Gzip) -> dict[str, bytes | None]:
 
 def _header(block: bytes) -> tuple[str, str, int]:
     """Type, name and size of one header block (struct posix_header)."""
-    # The lower half of Adler-32 is one more than the sum of the bytes, modulo a prime (RFC 1950), and far quicker than sum().
-    # In the sum that is stored, its own eight bytes count as spaces.
-    own = block[148:156]
-    if ((zlib.adler32(block) & 0xFFFF) - 1 - sum(own) + 256 - _octal(own)) % _ADLER:
+    if zlib.adler32(block) & 0xFFFF != _lower_adler(block[148:156]):
         raise HostError("the snapshot archive is not a tar archive, or damaged")
+    size = int.from_bytes(block[125:136], "big") if block[124] == 0x80 else _octal(block[124:136])
+    return chr(block[156]), _header_name(block), size
+
+
+def _header_name(block: bytes) -> str:
     name = block[:100].partition(b"\0")[0]
     # The prefix of ustar; GNU tar ("ustar  ") keeps times in its place.
     if block[345] and block[257:263] == b"ustar\0":
         name = block[345:500].partition(b"\0")[0] + b"/" + name
-    size = int.from_bytes(block[125:136], "big") if block[124] == 0x80 else _octal(block[124:136])
-    return chr(block[156]), name.decode("utf-8", "surrogateescape"), size
+    return name.decode("utf-8", "surrogateescape")
+
+
+@lru_cache(maxsize=8192)
+def _lower_adler(stored: bytes) -> int:
+    """The lower half of a block's Adler-32 by the sum that stands in it: one more than the sum of its bytes, modulo a prime
+    (RFC 1950), and far quicker than sum(). In the sum that stands there, its own eight bytes count as spaces."""
+    return (_octal(stored) - 8 * 32 + sum(stored) + 1) % _ADLER
 
 
 @lru_cache(maxsize=8192)  # sizes and sums come again and again

@@ -201,6 +201,8 @@ def plain_path(path: str, where: str) -> str:
     """`path` when it is absolute and normal (no `.`, `..` or empty component)."""
     if not path.startswith("/") or "\0" in path or len(path) > 4096:
         raise _wrong(f"{where}: {path[:80]!r}", "an absolute path")
+    if "//" not in path and "/." not in path and path[-1] != "/":
+        return path
     if path != "/" and any(part in ("", ".", "..") for part in path[1:].split("/")):
         raise _wrong(f"{where}: {path[:80]!r}", "a path without '.', '..' and '//'")
     return path

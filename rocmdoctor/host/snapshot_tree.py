@@ -199,7 +199,7 @@ class Tree:
 
         Raises UnknownFact for a path that is not absolute, and for a loop of links (ELOOP).
         """
-        if not path.startswith("/") or len(path) > MAX_PATH:
+        if path[:1] != "/" or len(path) > MAX_PATH:
             raise UnknownFact(f"not an absolute path: {path[:80]!r}")
         parent, _, name = path.rpartition("/")
         if name and name not in (".", ".."):
