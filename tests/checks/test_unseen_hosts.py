@@ -305,3 +305,11 @@ def test_a_rocm_in_a_place_of_its_own_is_there() -> None:
     listed = next(c["stdout"] for c in host().snapshot().commands if c["argv"] == ["rocminfo"])
     said = bare.command(("rocminfo",), stdout=listed, program="/nix/store/x-rocminfo-6.2.0/bin/rocminfo")
     assert "rocm_install.present" not in flagged(said)
+
+
+def test_repositories_of_two_releases_side_by_side() -> None:
+    """Packages that carry their release in their names are never mixed; those that do not are."""
+    beside = source(host().no_rocm().also_rocm("6.2.0").also_rocm("6.4.3"), "rocm/apt/6.4.3", name="rocm-6.4.3.list")
+    assert "repo.one-release" not in flagged(source(beside, "rocm/apt/6.2", name="rocm-6.2.0.list"))
+    mixed = source(source(host().rocm("6.2.0"), "rocm/apt/6.4.3", name="rocm-6.4.3.list"), "rocm/apt/6.2", name="rocm-6.2.0.list")
+    assert flagged(mixed)["repo.one-release"].status is Status.WARN
