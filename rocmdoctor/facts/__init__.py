@@ -282,7 +282,8 @@ class Facts:
     def pythons(self) -> tuple[PythonEnv, ...]:
         from rocmdoctor.facts import pythons
 
-        return pythons.gather(self.host, self.python)
+        found = pythons.gather(self.host, self.python)
+        return tuple(pythons.with_release(env, self._matrix.rocm_of_hip) for env in found)
 
     @cached_property
     def frameworks(self) -> tuple[Frameworks, ...]:

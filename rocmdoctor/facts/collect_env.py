@@ -70,7 +70,7 @@ def parse(text: str) -> CollectEnv:
         build,
         hip,
         cuda,
-        torch_build.rocm_release(torch or "", hip, None) if build == "rocm" else None,
+        torch_build.rocm_release(torch or "", None) if build == "rocm" else None,
         told("HIP runtime version"),
         told("OS"),
         kernel.group(1) if kernel else None,

@@ -5,6 +5,7 @@ PEP 668 (EXTERNALLY-MANAGED), site(3), conda's conda-meta folder; Debian's dist-
 """
 
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 from rocmdoctor.facts import WrongTarget, known
@@ -211,6 +212,14 @@ def require(host: Host, python: str) -> None:
         raise WrongTarget(said if said.startswith("--python") else f"--python {python}: {said}") from None
     if not (is_python and there):
         raise WrongTarget(f"--python {python}: that is neither a Python interpreter nor an environment")
+
+
+def with_release(env: PythonEnv, rocm_of_hip: Callable[[str], str | None]) -> PythonEnv:
+    """The environment with the ROCm release of its torch by the number of HIP, where the wheel names none."""
+    torch = env.torch
+    if torch is None or torch.build != "rocm" or torch.rocm_release or not torch.hip:
+        return env
+    return env._replace(torch=torch._replace(rocm_release=rocm_of_hip(torch.hip)))
 
 
 def gather(host: Host, python: str | None = None) -> tuple[PythonEnv, ...]:

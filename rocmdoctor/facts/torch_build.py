@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from rocmdoctor import versions
 from rocmdoctor.facts import known
 from rocmdoctor.facts.gfx_names import target_in, targets_in
 from rocmdoctor.facts.remembered import remembered
@@ -20,17 +19,15 @@ if TYPE_CHECKING:
 RECORD_LIMIT = 48 << 20
 """Bytes. RECORD of a ROCm wheel has some 20,000 lines and 2 MB; a build with all headers of composable kernel 300,000."""
 
-LAST_HIP_LIKE_ROCM = (7, 2)
-"""Up to here HIP's X.Y is ROCm's; later ROCm 10.0 has HIP 7.15 (rules.md 30)."""
-
 
 class Torch(NamedTuple):
     """`build`: rocm | cuda | cpu | xpu. `version` is torch.__version__ of version.py, else the distribution's. `hip`, `rocm`,
     `cuda` as in version.py. `rocm_release`: the ROCm release of the wheel by rules.md 30 (version.rocm, then the +rocm tag,
-    then hip up to 7.2), None for others. `layout`: bundled | rocm-sdk | system (a ROCm build with no ROCm libraries of its
-    own) | None. `gfx`: targets that the wheel's library files name (RECORD), per library; empty frozenset values mean "no file
-    names a target". `gfx_device`: targets of installed amd-torch-device-* / rocm-sdk-device-* distributions, and of the older
-    rocm-sdk-libraries-<family>; group names stay as they are ("gfx110x-dgpu"), `covers` understands them."""
+    then what the matrix makes of hip), None for others. `layout`: bundled | rocm-sdk | system (a ROCm build with no ROCm
+    libraries of its own) | None. `gfx`: targets that the wheel's library files name (RECORD), per library; empty frozenset
+    values mean "no file names a target". `gfx_device`: targets of installed amd-torch-device-* / rocm-sdk-device-*
+    distributions, and of the older rocm-sdk-libraries-<family>; group names stay as they are ("gfx110x-dgpu"), `covers`
+    understands them."""
 
     version: str
     build: str
@@ -90,17 +87,14 @@ def local_tag(version: str) -> str:
     return version.partition("+")[2]
 
 
-def rocm_release(version: str, hip: str | None, rocm: str | None) -> str | None:
-    """The ROCm release of a wheel (rules.md 30): torch.version.rocm, else the local tag, else hip's X.Y up to 7.2."""
+def rocm_release(version: str, rocm: str | None) -> str | None:
+    """The ROCm release that a wheel names (rules.md 30): torch.version.rocm, else the local tag. HIP's number is the matrix's."""
     if rocm:
         found = re.match(_NUMBER, rocm)
         if found:
             return found.group()
     tag = re.search(_TAG_ROCM, local_tag(version))
-    if tag:
-        return tag.group(1)
-    numbers = versions.components(hip or "")[:2]
-    return f"{numbers[0]}.{numbers[1]}" if len(numbers) == 2 and numbers <= LAST_HIP_LIKE_ROCM else None
+    return tag.group(1) if tag else None
 
 
 def build_of(version: str, values: dict[str, str | None], requires: Iterable[str], libraries: Iterable[str]) -> str:
@@ -258,7 +252,7 @@ def read_torch(host: "Host", site: str, names: tuple[str, ...], distributions: "
         hip,
         rocm,
         values.get("cuda"),
-        rocm_release(version, hip, rocm) if build == "rocm" else None,
+        rocm_release(version, rocm) if build == "rocm" else None,
         layout,
         gfx,
         frozenset(d.name.removeprefix(p) for d in distributions for p in _DEVICE if d.name.startswith(p)),

@@ -98,7 +98,7 @@ class WheelQuestions:
         known = read_hip_versions(self._doc)
         if line in known:
             return known[line]
-        return line if any(v.startswith(f"{line}.") for v in self._doc.entry_keys("releases")) else None
+        return line if "." in line and any(v.startswith(f"{line}.") for v in self._doc.entry_keys("releases")) else None
 
     @cached_property
     def amd_wheels(self) -> tuple[AmdWheels, ...]:

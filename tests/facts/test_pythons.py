@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 from rocmdoctor.facts import pythons
 from rocmdoctor.facts.pythons import PythonEnv
 from rocmdoctor.host import UnknownFact
+from rocmdoctor.matrix import load_matrix
 from tests.facts.small_host import small_host
+
+MATRIX = load_matrix()
 
 Files = dict[str, bytes | str]
 SYSTEM: Files = {"/usr/bin/python3.10": b"x", "/usr/lib/python3.10/os.py": "x", "/usr/lib/python3.10/EXTERNALLY-MANAGED": "x"}
@@ -55,7 +58,8 @@ def venv(prefix: str, full: str = "3.10.12", extra: str = "") -> tuple[Files, di
 def gather(
     files: Files, nodes: Mapping[str, Any] | None = None, env: Mapping[str, str] | None = None, python: str | None = None
 ) -> tuple[PythonEnv, ...]:
-    return pythons.gather(small_host(files, nodes, env={"PATH": "/usr/bin", **(env or {})}), python)
+    host = small_host(files, nodes, env={"PATH": "/usr/bin", **(env or {})})
+    return tuple(pythons.with_release(env, MATRIX.rocm_of_hip) for env in pythons.gather(host, python))
 
 
 def test_a_virtual_environment_comes_before_path() -> None:

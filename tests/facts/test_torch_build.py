@@ -9,6 +9,9 @@ from hypothesis import strategies as st
 from rocmdoctor.facts import torch_build
 from rocmdoctor.facts.distributions import from_folder, normalised, requirements
 from rocmdoctor.facts.gfx_names import target_in, targets_in
+from rocmdoctor.matrix import load_matrix
+
+MATRIX = load_matrix()
 
 ANNOTATED = """from typing import Optional
 
@@ -49,15 +52,15 @@ def test_version_py_without_annotations() -> None:
         ("2.9.0+devrocm7.10.0.dev0-abcdef", None, None, "7.10.0"),
         ("2.9.1+rocmsdk20260116", "7.2.26024-f6f897bd3d", None, "7.2"),
         ("2.4.0a0+git1346b59", "6.3.42131-fa1d09cbd", None, "6.3"),
-        ("2.13.0a0+gitabc", "7.15.26333", None, None),
+        ("2.13.0a0+gitabc", "7.15.26333", None, "10.0"),
         ("2.9.1", None, None, None),
         ("2.9.1", "nonsense", "nonsense", None),
         ("2.9.1", "7", None, None),
     ],
 )
 def test_the_release_of_a_wheel(version: str, hip: str | None, rocm: str | None, release: str | None) -> None:
-    """torch.version.rocm, then the tag, then hip up to 7.2: HIP's number is another one from then on."""
-    assert torch_build.rocm_release(version, hip, rocm) == release
+    """torch.version.rocm, then the tag, then what the matrix makes of HIP's number: another one from ROCm 10.0 on."""
+    assert (torch_build.rocm_release(version, rocm) or (MATRIX.rocm_of_hip(hip) if hip else None)) == release
 
 
 @pytest.mark.parametrize(
@@ -132,7 +135,7 @@ def test_any_record_is_read(text: str) -> None:
 def test_any_version_py_is_read(text: str) -> None:
     torch_build.parse_version_py(text)
     torch_build.parse_version_py("__version__ = '" + text)
-    torch_build.rocm_release(text, text, text)
+    torch_build.rocm_release(text, text)
 
 
 @pytest.mark.parametrize(
