@@ -73,6 +73,9 @@ _LABELS = frozenset((
     "Name", "Uuid", "Marketing Name", "Device Type", "Node", "BDFID", "Domain", "Chip ID", "Memory Properties", "Segment", "Size",
 ))  # fmt: skip
 
+_BEGINNINGS = frozenset(label[:4] for label in (*_LABELS, "Agent"))
+"""Of the lines that matter: less than half of a listing."""
+
 # In order of precedence: what is nearest to the cause comes first, its consequences later. (kind, substring in lower case)
 _ERRORS = (
     ("library-missing", "error while loading shared libraries"),
@@ -186,6 +189,8 @@ def _agents(lines: list[str]) -> tuple[Agent, ...]:
     blocks: list[_Block] = []
     current: _Block | None = None
     for line in lines:
+        if line[:4] not in _BEGINNINGS:
+            continue
         label, colon, value = line.partition(":")
         if label in _LABELS and colon:
             value = value.strip()
