@@ -184,9 +184,7 @@ def test_absent(control_node: ControlNode, machine: Machine, wheels: Path) -> No
 
 
 @long
-def test_wheels_that_are_there_are_not_copied_again(
-    control_node: ControlNode, machine: Machine, wheels: Path, tmp_path: Path
-) -> None:
+def test_wheels_are_copied_once(control_node: ControlNode, machine: Machine, wheels: Path, tmp_path: Path) -> None:
     """A wheel of the same name with other content is, one that was changed on the node as well, and an old one goes."""
     hosts = {"node": machine("debian-13")}
     for file in wheels.glob("*.whl"):
@@ -209,7 +207,6 @@ def test_wheels_that_are_there_are_not_copied_again(
     assert not there.exists(f"{folder}/old-1-py3-none-any.whl")
 
 
-@long
 def test_what_still_fails_is_in_the_message(control_node: ControlNode, machine: Machine, wheels: Path) -> None:
     """No driver is loaded, and none is to be installed."""
     played = run(control_node, {"node": machine("ubuntu-24.04", "gfx1100", driver=None, disk=DISK)}, wheels, node_driver="none")
@@ -258,7 +255,6 @@ def test_a_new_driver_wants_a_reboot(control_node: ControlNode, machine: Machine
     assert played.changed("node") == []
 
 
-@long
 def test_facts_of_the_node(control_node: ControlNode, machine: Machine, wheels: Path) -> None:
     case = machine("rhel-9.6", "gfx90a")
     run(control_node, {"node": case}, wheels, node_state="skip", node_verify=False, node_local_facts=True).ok()
