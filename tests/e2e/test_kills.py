@@ -23,7 +23,7 @@ from tests.e2e.test_faults import STATE, failed, killed
 
 pytestmark = pytest.mark.slow
 LONG = "ROCMDOCTOR_LONG" in os.environ
-"""Every line of each of them, whole and torn, with resume and with undo: ten minutes."""
+"""Every line of each of them, whole and torn, with resume and with undo: twenty minutes."""
 RPM = ("rhel-9.4", "sles-15.6")
 """The kills of apt's runs are in test_faults.py."""
 NAMES = ("ubuntu-22.04", *RPM)
@@ -155,7 +155,7 @@ def test_programs_that_had_ended(machine: Machine) -> None:
         assert run.bare.differs(case) == [], where(run, line, True)
 
 
-@pytest.mark.skipif(not LONG, reason="takes ten minutes: ROCMDOCTOR_LONG=1 runs it")
+@pytest.mark.skipif(not LONG, reason="takes twenty minutes: ROCMDOCTOR_LONG=1 runs it")
 @pytest.mark.parametrize("name", NAMES)
 def test_every_line_on_its_own(machine: Machine, name: str) -> None:
     first = machine(name)
