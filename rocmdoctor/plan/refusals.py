@@ -79,7 +79,7 @@ def installed(draft: Draft, recipe: Recipe) -> None:
         old = f"ROCm {_newest(classic)} is installed from the classic packages ({classic[0].name})"
         draft.refuse(
             "other-world",
-            f"{old}; AMD asks to remove 7.2.4 and older before {recipe.rocm}",
+            f"{old}. {draft.matrix.repository_paths.two_lines.rstrip(chr(46))}",
             "`rocmdoctor uninstall` removes it",
         )
     elif recipe.line == "classic" and rock:
