@@ -41,7 +41,9 @@ def run(control_node: ControlNode, doctors: dict[str, StandIn], *options: str, *
 
 def test_healthy(control_node: ControlNode, stand_in: Make) -> None:
     doctor = node(stand_in)
-    played = run(control_node, {"node": doctor}, node_users=["batch"], node_rocm="6.2", node_profile="node").ok()
+    played = run(
+        control_node, {"node": doctor}, node_users=["batch"], node_rocm="6.2", node_profile="node", node_expect_gpus=8
+    ).ok()
     found = played.of("node", "Result").result["node_result"]
     assert not found.pop("rocm")  # null, or "" where ansible-core is older than 2.19
     assert found == {
@@ -55,6 +57,8 @@ def test_healthy(control_node: ControlNode, stand_in: Make) -> None:
     assert played.changed("node") == []
     install = next(words for words in doctor.asked if words[0] == "install")
     assert install == ["install", "--format", "json", "--rocm", "6.2", "--user", "batch", "--yes"]
+    *_, judged = (words for words in doctor.asked if words[0] == "check")
+    assert judged == ["check", "--format", "json", "--profile", "node", "--expect-gpus", "8"]
 
 
 def test_root_causes_are_the_message_and_others_go_on(control_node: ControlNode, stand_in: Make) -> None:
@@ -72,6 +76,7 @@ def test_root_causes_are_the_message_and_others_go_on(control_node: ControlNode,
     assert " ".join(played.failed("loose").split()) == "This node is healthy. Does not hold: Write /etc/a."
     assert "no-amd-gpu" in played.failed("none")
     assert played.of("good", "Result").status == "ok"
+    assert not any("--expect-gpus" in words for words in doctors["good"].asked)
     everything = ["healthy", "no-amd-gpu"]
     run(control_node, {"none": doctors["none"]}, node_accepted_verdicts=everything).ok()
 
