@@ -31,13 +31,14 @@ MODULES = (
     "health",
     "gpu_count",
     "tuning",
-    "deep",
-    "deep_hipcc",
 )
 """In order of layer: what stands lower in the stack is judged and reported first."""
 
+DEEP = ("deep", "deep_hipcc")
+"""What runs programs on the GPU. Nothing in MODULES comes after one of these."""
 
-def load() -> None:
-    """Import every module, which registers its checks."""
-    for name in MODULES:
+
+def load(*, deep: bool = True) -> None:
+    """Import the modules, which registers their checks; those of DEEP only with `deep`."""
+    for name in (*MODULES, *DEEP) if deep else MODULES:
         importlib.import_module(f"{__name__}.{name}")

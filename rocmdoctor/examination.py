@@ -38,12 +38,11 @@ def examine(
 
     Raises engine.UnknownCheck for a pattern that matches nothing, and facts.WrongTarget where `python` or `rocm` names nothing.
     """
-    checks = engine.all_checks()
+    only, skip = tuple(only), tuple(skip)
     broken: tuple[Any, ...] = ()
     if plugins:
-        extra, broken = engine.plugin_checks()
-        checks += extra
-    skip = tuple(skip)
+        _, broken = engine.plugin_checks()
+    checks = engine.all_checks(deep=deep or bool(only or skip))
     selected = engine.select(checks, only, skip, deep=deep)
     facts = Facts(host, matrix, python=python, rocm=rocm, expect_gpus=expect_gpus)
     facts.require_targets()

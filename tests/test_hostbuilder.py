@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -15,18 +15,16 @@ from hypothesis import strategies as st
 from rocmdoctor.facts import Facts
 from rocmdoctor.host import UnknownFact
 from rocmdoctor.host.recorded import RecordedHost, open_snapshot
+from rocmdoctor.matrix import load_matrix
 from tests.hostbuilder import DISTROS, FAULTS, GFX, MODELS, RELEASES, HostBuilder, card, driver_of, encode_gfx, release_of
 from tests.hostbuilder.openpgp import fingerprint
 
-if TYPE_CHECKING:
-    from rocmdoctor.matrix import Matrix
-
 HEALTHY = HostBuilder()
+MATRIX = load_matrix()
 
 
 def facts_of(builder: HostBuilder) -> Facts:
-    """Facts without a matrix: it is only asked for GPU names."""
-    return Facts(builder.build(), cast("Matrix", None))
+    return Facts(builder.build(), MATRIX)
 
 
 # a snapshot is the host ------------------------------------------------------------------------------------------

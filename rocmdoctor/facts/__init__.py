@@ -57,7 +57,7 @@ def known(question: Callable[[], T], default: D) -> T | D:
 
 
 class Facts:
-    """Everything checks may ask of `host`. The matrix is used to name GPUs by their PCI id, and for nothing else."""
+    """Everything checks may ask of `host`. The matrix only gives names to numbers: of GPUs, drivers, wheels."""
 
     def __init__(
         self, host: Host, matrix: Matrix, *, python: str | None = None, rocm: str | None = None, expect_gpus: int | None = None

@@ -15,7 +15,7 @@ from typing import Any
 from rocmdoctor.host import Command, Filesystem, HostError, Node, Scratch, Uname, UnknownFact, User
 from rocmdoctor.host import snapshot_shape as shape
 from rocmdoctor.host.capture_patterns import NotCaptured, Patterns, is_wild
-from rocmdoctor.host.snapshot_tree import FolderSource, Kind, MemorySource, Source, Tree, reason
+from rocmdoctor.host.snapshot_tree import MAX_FILE, FolderSource, Kind, MemorySource, Source, Tree, reason
 
 SAME_FOR_ALL = frozenset(
     {"dmesg", "journalctl", "ldconfig", "modinfo", "dkms", "rpm", "dpkg", "dpkg-query", "mokutil", "lspci", "systemd-detect-virt"}
@@ -332,8 +332,6 @@ def _parts(parts: Mapping[str, bytes]) -> tuple[Mapping[str, Any], Any, Any]:
 
 
 def _open_folder(name: str, user: str | None) -> RecordedHost:
-    from rocmdoctor.host.snapshot_archive import MAX_FILE
-
     top = FolderSource(name)
     parts: dict[str, bytes] = {}
     try:

@@ -12,9 +12,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from rocmdoctor.host import HostError
-from rocmdoctor.host.snapshot_tree import MAX_ENTRIES, reason
+from rocmdoctor.host.snapshot_tree import MAX_ENTRIES, MAX_FILE, reason
 
-MAX_FILE = 64 << 20
 MAX_TOTAL = 512 << 20
 MAX_HEADER = 1 << 20
 """A pax header or GNU long name; a path is at most 4096 bytes."""

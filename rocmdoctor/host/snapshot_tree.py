@@ -14,6 +14,8 @@ Kind = Literal["file", "dir", "link", "char", "block", "other"]
 
 MAX_LINKS = 40
 """As many links as Linux follows in one path (MAXSYMLINKS, include/linux/namei.h)."""
+MAX_FILE = 64 << 20
+"""Bytes of a file of a snapshot."""
 MAX_ENTRIES = 200_000
 _DEEP = 100
 """Folders in each other; Linux has some twenty."""
