@@ -67,6 +67,8 @@ def _denied(facts: Facts, nodes: list[DeviceNode]) -> Finding:
         *tuple(Evidence(n.path, n.described) for n in nodes[:3]),
         Evidence("groups of this session", " ".join(map(str, sorted(user.groups)))),
     )
+    if first.others_may or (first.group_may and first.gid in user.groups):
+        return _confined(facts, first, evidence)
     groups = sorted({n.group for n in nodes if n.group and n.gid and n.mode & 0o060 == 0o060})
     gids = sorted({n.gid for n in nodes if n.gid and n.mode & 0o060 == 0o060})
     if not (first.gid and first.group_may):  # the first of them is root's alone: groups of the others do not help
@@ -131,6 +133,44 @@ def _denied(facts: Facts, nodes: list[DeviceNode]) -> Finding:
                 verify=VERIFY,
             ),
         ),
+    )
+
+
+def _confined(facts: Facts, node: DeviceNode, evidence: tuple[Evidence, ...]) -> Finding:
+    """The mode lets the user in and the kernel refuses all the same: a security module, which no group appeases."""
+    found = facts.confinement
+    seen = (Evidence("/proc/self/attr/current", found.context),) if found.context else ()
+    who = f"{found.module}, which confines this process," if found.module else "A security module (SELinux, AppArmor)"
+    fixes: tuple[Fix, ...]
+    if facts.place.kind == "container" and found.module != "AppArmor":
+        program = "podman" if facts.place.container == "podman" else "docker"
+        fixes = (
+            Fix(
+                "Start the container without SELinux's separation (--security-opt label=disable)",
+                ((program, "run", "--security-opt", "label=disable", "--device=/dev/kfd", "--device=/dev/dri", "IMAGE"),),
+                verify=VERIFY,
+            ),
+            Fix(
+                "Let all containers use devices: on the host, set SELinux's switch container_use_devices",
+                (("setsebool", "-P", "container_use_devices", "on"),),
+                needs=("root",),
+                verify=VERIFY,
+            ),
+        )
+    else:
+        fixes = (
+            Fix(
+                "Look for the refusal in the audit log or the kernel's (`ausearch -m avc -ts recent`, `journalctl -k`), and allow "
+                f"{node.path} in the profile, snap or service that it names",
+                verify=VERIFY,
+            ),
+        )
+    return Finding(
+        Status.FAIL,
+        f"{facts.user.name} cannot open {node.path}, although its mode allows it",
+        f"{who} refuses what owner, group and mode permit: more groups do not help.",
+        (*evidence, *seen),
+        fixes,
     )
 
 

@@ -15,6 +15,7 @@ from rocmdoctor.host import Host, UnknownFact, User
 if TYPE_CHECKING:
     from rocmdoctor.facts.access import Access
     from rocmdoctor.facts.components import Component
+    from rocmdoctor.facts.confinement import Confinement
     from rocmdoctor.facts.deep import HipRun, TorchRun
     from rocmdoctor.facts.dkms import Dkms
     from rocmdoctor.facts.environment import Environment
@@ -211,6 +212,13 @@ class Facts:
         from rocmdoctor.facts import access
 
         return access.gather(self.host)
+
+    @cached_property
+    def confinement(self) -> Confinement:
+        """The SELinux domain or AppArmor profile of this process."""
+        from rocmdoctor.facts import confinement
+
+        return confinement.gather(self.host)
 
     @cached_property
     def limits(self) -> Limits:

@@ -68,6 +68,9 @@ SILENT: dict[str, Make] = {
         .file("/usr/lib/wsl/lib/libcuda.so.1")
         .file("/usr/lib/wsl/lib/libnvidia-ml.so.1")
     ),
+    "a confined container with the device's label": lambda: (
+        host().container("podman").file("/proc/self/attr/current", "system_u:system_r:container_t:s0:c1,c2\0")
+    ),
     "another device's PCIe errors": lambda: host().dmesg(AER),
     "poison in the host's memory": lambda: host().dmesg("Memory failure: 0x3fd0a4: poison consumption recovery"),
     "pynvml beside a torch that does not import it": lambda: (
@@ -115,6 +118,14 @@ FOUND: dict[str, Case] = {
     "group of the nodes in Apptainer": (
         lambda: host().container("apptainer").user("app", 1001, groups=()).kfd(gid=992).render_nodes(gid=992),
         "permissions.kfd-access", "fail", "on the host", "docker run",
+    ),
+    "SELinux and a podman container": (
+        lambda: host().container("podman").kfd(mode=0o666, open="EACCES"),
+        "permissions.kfd-access", "fail", "label=disable", "--group-add",
+    ),
+    "AppArmor and a member of the group": (
+        lambda: host().kfd(open="EACCES").file("/proc/self/attr/current", "snap.ollama.ollama (enforce)\n"),
+        "permissions.kfd-access", "fail", "snap", "usermod",
     ),
     "a card beside NVIDIA, no group": (
         lambda: host().pci_device("0000:41:00.0", "10de", "2684", 0x030000, "nvidia").user(groups=("sudo",)),

@@ -227,6 +227,12 @@ class SoftwareFaults(Builder):
         """A device cgroup (or Kubernetes without the device plug-in) forbids /dev/kfd: EPERM."""
         return self.kfd(open="EPERM").render_nodes(open="EPERM")
 
+    @fault("permissions", base="docker")
+    def fault_selinux(self: B) -> B:
+        """SELinux keeps the container from devices that everybody may open by their mode."""
+        label = "system_u:system_r:container_t:s0:c361,c898\0"
+        return self.kfd(mode=0o666, open="EACCES").render_nodes(mode=0o666, open="EACCES").file("/proc/self/attr/current", label)
+
     @fault("memlock_shm", status="any", base="docker")
     def fault_small_shm(self: B) -> B:
         """/dev/shm is docker's default of 64 MiB on a machine with several GPUs."""
