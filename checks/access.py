@@ -160,8 +160,8 @@ def _confined(facts: Facts, node: DeviceNode, evidence: tuple[Evidence, ...]) ->
     else:
         fixes = (
             Fix(
-                "Look for the refusal in the audit log or the kernel's (`ausearch -m avc -ts recent`, `journalctl -k`), and allow "
-                f"{node.path} in the profile, snap or service that it names",
+                "Look for the refusal in the audit log or the kernel's (`ausearch -m avc -ts recent`, `journalctl -k`), and "
+                f"allow {node.path} in the profile, snap or service that it names",
                 verify=VERIFY,
             ),
         )
