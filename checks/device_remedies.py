@@ -93,6 +93,17 @@ def by_what_the_log_says(facts: Facts, matrix: Matrix) -> Iterator[Fix]:
             if vm
             else "The card's video BIOS could not be read: make another card the primary one, or boot by UEFI without CSM"
         )
+    elif said(facts, r"ip discovery binary|amdgpu_discovery_init failed"):
+        # ROCm#3856, #4454, #5008: after a crash or another guest, or with board firmware that the driver is too old for
+        yield Fix(
+            "The driver cannot read the card's own description (IP discovery): "
+            + (
+                "have the host of this guest reset the GPU; if it stays so, its driver and this guest's do not go together"
+                if vm
+                else "switch the machine off completely once; if it stays so, the card's firmware (IFWI, VBIOS) and this driver "
+                "do not go together: take the firmware that the vendor names for this ROCm release, or a newer driver"
+            )
+        )
     elif said(facts, r"amdgpu.*(psp|smu).*(fail|error|not respond)|firmware loading failed"):
         package, _ = firmware_package(facts, matrix)
         yield Fix(

@@ -119,6 +119,14 @@ FOUND: dict[str, Case] = {
         lambda: host().container("apptainer").user("app", 1001, groups=()).kfd(gid=992).render_nodes(gid=992),
         "permissions.kfd-access", "fail", "on the host", "docker run",
     ),
+    "IP discovery that cannot be read": (
+        lambda: host().gpus(card("gfx942", state="probe-failed", log=(
+            "amdgpu {bdf}: amdgpu: get invalid ip discovery binary signature",
+            "[drm:amdgpu_discovery_set_ip_blocks [amdgpu]] *ERROR* amdgpu_discovery_init failed",
+            "amdgpu {bdf}: amdgpu: Fatal error during GPU init", "amdgpu: probe of {bdf} failed with error -22",
+        ))),
+        "amdgpu_module.bound", "fail", "switch the machine off", "modprobe",
+    ),
     "SELinux and a podman container": (
         lambda: host().container("podman").kfd(mode=0o666, open="EACCES"),
         "permissions.kfd-access", "fail", "label=disable", "--group-add",
