@@ -72,11 +72,13 @@ def packaged_driver(facts: Facts, matrix: Matrix, gpu: Gpu) -> Fix | None:
     if gpu.klass == "apu" or base is None:
         return None
     family, release = gpu.family, facts.kernel.release
-    for rocm in reversed(matrix.versions):
+    for rocm in fitting.candidates(facts, matrix):
         if fitting.fits(facts, matrix, rocm, base) and matrix.kernel(rocm, base.id, base.version, release, family=family).ok:
+            argvs = fitting.commands(facts, matrix, rocm, "--driver", "dkms")
             return Fix(
-                f"Install AMD's packaged driver (amdgpu-dkms) with ROCm {rocm}, whose list names this kernel and GPU",
-                (("rocmdoctor", "install", "--rocm", rocm, "--driver", "dkms"),),
+                f"Install AMD's packaged driver (amdgpu-dkms) with ROCm {rocm}, whose list names this kernel and GPU"
+                + fitting.removed_first(argvs),
+                argvs,
                 needs=("root", "network", "reboot"),
                 verify=recheck("kernel.*", "amdgpu_module.*"),
             )

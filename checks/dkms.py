@@ -114,18 +114,21 @@ def _newer_driver(facts: Facts, matrix: Matrix, installed: str | None) -> tuple[
     from rocmdoctor.checks import fitting
 
     base, release = fitting.base_of(facts, matrix), facts.kernel.release
-    if base is None:
+    gpus = fitting.that_count(facts)
+    if base is None or (gpus and all(g.family == "ryzen" for g in gpus)):  # AMD wants the kernel's own driver on Ryzen
         return ()
-    for rocm in reversed(matrix.versions):
+    for rocm in fitting.candidates(facts, matrix):
         driver = matrix.driver_for(rocm)
         if installed and (driver is None or versions.key(driver) <= versions.key(installed)):
             continue
         if not fitting.fits(facts, matrix, rocm, base) or not matrix.kernel(rocm, base.id, base.version, release).ok:
             continue
+        argvs = fitting.commands(facts, matrix, rocm, "--driver", "dkms")
         return (
             Fix(
-                f"Install ROCm {rocm}{f' with its driver {driver}' if driver else ''}, whose list names this kernel",
-                (("rocmdoctor", "install", "--rocm", rocm, "--driver", "dkms"),),
+                f"Install ROCm {rocm}{f' with its driver {driver}' if driver else ''}, whose list names this kernel"
+                + fitting.removed_first(argvs),
+                argvs,
                 needs=("root", "network", "reboot"),
                 verify=recheck("dkms.*", "amdgpu_module.*"),
             ),

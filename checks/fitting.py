@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rocmdoctor import versions
@@ -38,10 +39,47 @@ def fits(facts: Facts, matrix: Matrix, rocm: str, base: OsBase) -> bool:
     return host_support.fits(matrix, rocm, base, that_count(facts))
 
 
+def candidates(facts: Facts, matrix: Matrix) -> Iterator[str]:
+    """Releases, newest first; before all others those of the packaging that is installed, which AMD's other one must not join."""
+    line, others = _installed_line(facts), []
+    for version in reversed(matrix.versions):
+        release = matrix.release(version) if line else None
+        if line and release and release.line != line:
+            others.append(version)
+        else:
+            yield version
+    yield from others
+
+
 def newest(facts: Facts, matrix: Matrix) -> str | None:
-    """The newest release that fits, None when none does."""
+    """The newest release that fits, one of the installed packaging if any does; None when none fits."""
     base = base_of(facts, matrix)
-    return host_support.newest(matrix, base, that_count(facts)) if base else None
+    return host_support.newest(matrix, base, that_count(facts), candidates(facts, matrix)) if base else None
+
+
+def _installed_line(facts: Facts) -> str | None:
+    """classic | therock: how AMD's installed ROCm is packaged; None where there is none, or nobody knows."""
+    packages = known(lambda: facts.packages, None)
+    rocm = packages.rocm if packages else ()
+    return None if not rocm else "therock" if all(p.name.startswith("amdrocm") for p in rocm) else "classic"
+
+
+def commands(facts: Facts, matrix: Matrix, rocm: str, *options: str) -> tuple[tuple[str, ...], ...]:
+    """`rocmdoctor install` of a release, behind `rocmdoctor uninstall` where it would refuse what is installed: the other
+    packaging (AMD asks to remove that first), a newer release, or packages that carry their release in the name."""
+    install, release = ("rocmdoctor", "install", "--rocm", rocm, *options), matrix.release(rocm)
+    packages = known(lambda: facts.packages, None)
+    classic = [p for p in (packages.rocm if packages else ()) if not p.name.startswith("amdrocm")]
+    line = _installed_line(facts)
+    other = line is not None and release is not None and release.line != line
+    newer = any(versions.key(p.rocm_release or "0") > versions.key(rocm) for p in classic if p.name in ("rocm", "rocm-core"))
+    named = any(p.rocm_release and p.name.endswith(p.rocm_release) for p in classic)
+    return (("rocmdoctor", "uninstall"), install) if other or newer or named else (install,)
+
+
+def removed_first(argvs: tuple[tuple[str, ...], ...]) -> str:
+    """What a title must say of such commands."""
+    return "; the installed ROCm is removed first" if len(argvs) > 1 else ""
 
 
 def elsewhere(facts: Facts, matrix: Matrix) -> tuple[str, str] | None:
@@ -89,9 +127,10 @@ def install(facts: Facts, matrix: Matrix, title: str, *ids: str, prefer: str | N
     base = base_of(facts, matrix)
     rocm = prefer if prefer and base and fits(facts, matrix, prefer, base) else newest(facts, matrix)
     if rocm:
+        argvs = commands(facts, matrix, rocm)
         return Fix(
-            title.format(rocm=f"ROCm {rocm}"),
-            (("rocmdoctor", "install", "--rocm", rocm),),
+            title.format(rocm=f"ROCm {rocm}") + removed_first(argvs),
+            argvs,
             needs=("root", "network"),
             verify=remedies.recheck(*ids) if ids else (),
         )

@@ -53,7 +53,7 @@ def fits(matrix: Matrix, rocm: str, base: OsBase, gpus: Iterable[Board]) -> bool
     return not any(True for _ in objections(matrix, rocm, base, gpus)) and packaged(matrix, rocm, base, gpus)
 
 
-def newest(matrix: Matrix, base: OsBase, gpus: Iterable[Board]) -> str | None:
-    """The newest release that fits; None when none does."""
+def newest(matrix: Matrix, base: OsBase, gpus: Iterable[Board], versions: Iterable[str] = ()) -> str | None:
+    """The first of `versions` that fits, by default the newest; None when none does."""
     gpus = tuple(gpus)
-    return next((version for version in reversed(matrix.versions) if fits(matrix, version, base, gpus)), None)
+    return next((version for version in versions or reversed(matrix.versions) if fits(matrix, version, base, gpus)), None)

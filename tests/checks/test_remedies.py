@@ -22,6 +22,8 @@ from rocmdoctor.examination import examine
 from rocmdoctor.facts import Facts
 from rocmdoctor.host import Host
 from rocmdoctor.host.recorded import open_snapshot
+from rocmdoctor.plan import install
+from rocmdoctor.plan.draft import Options
 from rocmdoctor.results import Fix, Report, Result, Status
 from tests.checks.judged import MATRIX
 from tests.hostbuilder import FAULTS, HostBuilder
@@ -83,6 +85,28 @@ def fixes() -> Iterator[tuple[str, Host, Fix]]:
     for where, host, result in findings():
         for fix in result.fixes:
             yield where, host, fix
+
+
+def _refused(host: Host, argv: tuple[str, ...]) -> set[str]:
+    """Why `rocmdoctor install` would refuse this command line on that host."""
+    options = dict(zip(argv[2::2], argv[3::2], strict=True))
+    asked = Options(rocm=options.get("--rocm"), driver=options.get("--driver", "auto"), pytorch="none")
+    return {refusal.code for refusal in install.build(Facts(host, MATRIX), MATRIX, asked).refusals}
+
+
+def test_what_a_remedy_installs_is_not_refused() -> None:
+    """Alone it is a plan; behind an uninstall it is what AMD's packages forbid without it."""
+    alone, behind = 0, 0
+    for where, host, fix in fixes():
+        installs = [argv for argv in fix.commands if argv[:2] == ("rocmdoctor", "install")]
+        if len(installs) == len(fix.commands) == 1:
+            alone += 1
+            assert _refused(host, installs[0]) == set(), (where, installs[0])
+        elif installs and fix.commands[0][:2] == ("rocmdoctor", "uninstall"):
+            behind += 1
+            assert _refused(host, installs[0]) <= {"other-world", "downgrade", "side-by-side"}, (where, installs[0])
+            assert "removed first" in fix.title
+    assert alone > 10 and behind
 
 
 def test_enough_is_examined() -> None:
