@@ -10,6 +10,7 @@ from rocmdoctor.checks import remedies
 from rocmdoctor.checks.environment import acts_as, in_sight
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts, known
+from rocmdoctor.host import UnknownFact
 from rocmdoctor.matrix import Matrix, Verdict
 from rocmdoctor.results import Evidence, Finding, Fix, Status
 
@@ -37,6 +38,10 @@ def release(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         raise NotApplicable("no ROCm of a known version is installed")
     wheel = _wheel_gfx(facts)
     gpus = in_sight(facts)
+    if built is None and rocm and all(g.gfx not in wheel for g in gpus):
+        answers = [matrix.gpu(rocm, g.gfx, product=g.product, family=g.family) for g in gpus if g.gfx]
+        if answers and all(answer.verdict is Verdict.UNKNOWN for answer in answers):
+            raise UnknownFact(answers[0].reason)
     unserved = [g for g in gpus if g.gfx and not _served(facts, matrix, g, rocm, built) and g.gfx not in wheel]
     anything_served = len(unserved) < sum(bool(g.gfx) for g in gpus)
     discrete = any(g.klass != "apu" for g in gpus)
@@ -145,9 +150,9 @@ def distribution(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         answer = None
     else:
         answer = matrix.os(rocm, base.id, base.version, family=family)
-        if answer.verdict in (Verdict.SUPPORTED, Verdict.DEPRECATED, Verdict.UNKNOWN) and base.exact:
-            return
         if answer.verdict is Verdict.UNKNOWN:
+            raise UnknownFact(answer.reason)
+        if answer.verdict in (Verdict.SUPPORTED, Verdict.DEPRECATED) and base.exact:
             return
     others = base is not None and base.exact and matrix.os(rocm, base.id, base.version).verdict is Verdict.SUPPORTED
     reason = answer.reason.rstrip(".") if answer else "AMD lists no distribution of this kind"
@@ -223,6 +228,8 @@ def kernel(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         raise NotApplicable("nothing to look up")
     family = next((g.family for g in facts.gpus if g.family), None)
     answer = matrix.kernel(rocm, base.id, base.version, facts.kernel.release, family=family)
+    if answer.verdict is Verdict.UNKNOWN:
+        raise UnknownFact(answer.reason)
     if answer.verdict is Verdict.UNSUPPORTED:
         yield Finding(
             Status.WARN,

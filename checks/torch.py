@@ -14,6 +14,7 @@ from rocmdoctor.checks.installed import real_installs
 from rocmdoctor.checks.remedies import recheck
 from rocmdoctor.engine import NotApplicable, check
 from rocmdoctor.facts import Facts
+from rocmdoctor.host import UnknownFact
 from rocmdoctor.matrix import Matrix, Verdict
 from rocmdoctor.results import Evidence, Finding, Fix, Status
 
@@ -178,9 +179,11 @@ def driver_window(facts: Facts, matrix: Matrix) -> Iterator[Finding]:
         used[f"torch {env.torch.version}"] = env.torch.rocm_release
     if real_installs(facts) and facts.rocm_version:
         used[f"ROCm {facts.rocm_version}"] = facts.rocm_version
+    answers = {what: matrix.driver(matrix.resolve(rocm) or rocm, driver, family=family) for what, rocm in used.items()}
+    if answers and all(answer.verdict is Verdict.UNKNOWN for answer in answers.values()):
+        raise UnknownFact(next(iter(answers.values())).reason)
     for what, rocm in used.items():
-        version = matrix.resolve(rocm) or rocm
-        answer = matrix.driver(version, driver, family=family)
+        version, answer = matrix.resolve(rocm) or rocm, answers[what]
         if answer.verdict is Verdict.UNSUPPORTED:
             newest = matrix.newest_userspace(driver)
             far = newest is not None and versions.components(rocm)[:1] > versions.components(newest)[:1]
