@@ -45,6 +45,11 @@ def host_of(snapshot: str | None, user: str | None = None) -> Host:
     return LiveHost("/", user=user)
 
 
+def who_called() -> str | None:
+    """Who used sudo; None where nobody did. Ansible and init systems may set the variable to nothing."""
+    return os.environ.get("SUDO_USER") or None
+
+
 def examined(host: Host, data: Matrix, only: tuple[str, ...] | list[str]) -> Report:
     """Its checks, for what a fix or an installation has brought."""
     from rocmdoctor.examination import examine

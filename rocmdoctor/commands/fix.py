@@ -30,7 +30,7 @@ def fix(
     from rocmdoctor.plan import fix as building
 
     data = load_matrix(matrix)
-    host = changing.host_of(snapshot, user or (os.environ.get("SUDO_USER") if snapshot is None and os.geteuid() == 0 else None))
+    host = changing.host_of(snapshot, user or (changing.who_called() if snapshot is None and os.geteuid() == 0 else None))
     report = changing.examined(host, data, checks or ())
     plan, ids = building.build(report.results, host)
     code = changing.carry_out(plan, host, data, yes=yes, dry_run=dry_run, format=format, no_color=no_color, verbose=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Annotated
 
 import typer
@@ -33,6 +32,6 @@ def verify(
     except ChangeFailed as error:
         complain(str(error))
         return FAILED
-    report = changing.examined(changing.host_of(None, user or os.environ.get("SUDO_USER")), data, ())
+    report = changing.examined(changing.host_of(None, user or changing.who_called()), data, ())
     emit(plan_runs.verified(found, report, format, width()))
     return OK if found.holds and not report.root_causes else FAILED

@@ -182,3 +182,25 @@ def test_a_run_that_was_cut_off(machine: FakeMachine, capsys: pytest.CaptureFixt
     assert run(["undo", "--yes"]) == 0
     assert run(["install", "--resume"]) == 1
     assert "no run to resume: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("value", "user"), [("", None), ("ada", "ada")])
+def test_who_used_sudo(value: str, user: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ansible's modules set the variable to nothing, so that a node is judged for root."""
+    monkeypatch.setenv("SUDO_USER", value)
+    assert changing.who_called() == user
+
+
+def test_sudo_that_names_nobody(
+    machine: FakeMachine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[str | None] = []
+
+    def host_of(snapshot: str | None, user: str | None = None) -> object:
+        asked.append(user)
+        return machine.look()
+
+    monkeypatch.setattr(changing, "host_of", host_of)
+    monkeypatch.setenv("SUDO_USER", "")
+    assert run(["fix", "--dry-run"]) == 0 and run(["verify"]) == 1
+    assert set(asked) <= {None} and "rocmdoctor has installed nothing here" in capsys.readouterr().err
