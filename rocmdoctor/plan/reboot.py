@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rocmdoctor.host import Host
+from rocmdoctor.host import Host, UnknownFact
 from rocmdoctor.plan.step import Record, Run, Step
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
@@ -22,16 +22,22 @@ class RebootNotice(Step):
     driver: str = ""
 
     def is_done(self, host: Host) -> bool:
-        """The amdgpu that is loaded is the one that is installed: by srcversion, which every build has of its own. Only the
-        packaged driver has a version file (rules.md 8)."""
+        """The amdgpu that is loaded is the one that is installed: by srcversion, which every build has of its own. Another
+        version is another module; the same version is no proof (ROCm 6.2.0 and 6.2.4 both have 6.8.5). Only the packaged driver
+        has a version file (rules.md 8). Raises UnknownFact when they cannot be told apart."""
         from rocmdoctor.facts import known, modules
         from rocmdoctor.facts.sysfs import attribute
 
-        if host.node("/sys/module/amdgpu/version") is None:
+        version = attribute(host, "/sys/module/amdgpu/version")
+        if version is None:
             return False
         loaded = known(lambda: attribute(host, "/sys/module/amdgpu/srcversion"), None)
-        installed = known(lambda: modules.gather_modinfo(host, "amdgpu"), None)
-        return not (loaded and installed and installed.srcversion) or loaded == installed.srcversion
+        installed = modules.gather_modinfo(host, "amdgpu")
+        if installed and installed.version and version != installed.version:
+            return False
+        if not (loaded and installed and installed.srcversion):
+            raise UnknownFact("whether the loaded amdgpu is the installed one cannot be told: there is no srcversion")
+        return loaded == installed.srcversion
 
     def took(self, host: Host) -> bool:
         return True

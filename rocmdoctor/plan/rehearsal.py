@@ -70,8 +70,13 @@ def _asked(run: Run, manager: str, steps: tuple[Step, ...], installs: list[Insta
     if not whole:
         _reachable(run, manager, options, steps)
         return
-    allowed = {name for step in steps if isinstance(step, RemovePackages) for name in step.names}
-    allowed |= {name for step in installs for name in step.removes}
+    removals = [step for step in steps if isinstance(step, RemovePackages)]
+    for step in removals:
+        yield from _removed(run, manager, options, step)
+    gone = {name for step in removals for name in step.names}
+    if manager == "apt" and gone:
+        options = (*options, *_without(run, gone))
+    allowed = gone | {name for step in installs for name in step.removes}
     if manager == "apt":
         argv: Argv = ("apt-get", *options, "update")
         answer = run.target.run(argv, run.log)
@@ -79,21 +84,45 @@ def _asked(run: Run, manager: str, steps: tuple[Step, ...], installs: list[Insta
         fault, strange = apt_faults(answer.stdout, urls)
         if fault or (answer.rc != 0 and not strange):
             raise ChangeFailed(f"apt cannot read AMD's repository: {fault or last_words(answer.stdout, answer.stderr)}")
-        for step in installs:
-            step.compare(run, options)
+        for install in installs:
+            install.compare(run, options)
     wishes = tuple(_existing(run, manager, options, (wish for step in installs for wish in step.wishes)))
-    argv = _play(manager, options, wishes, [n for s in steps if isinstance(s, RemovePackages) for n in s.names])
-    answer = run.target.run(argv, run.log)
+    answer = run.target.run(_play(manager, options, wishes), run.log)
     found = managers.rehearsed(manager, answer.rc, answer.stdout)
     if found.failed:
         raise ChangeFailed(f"{manager} cannot install this: {last_words(answer.stdout, answer.stderr)}")
-    strangers = [name for name in _removals(manager, answer.stdout, found.removes) if name.partition(":")[0] not in allowed]
+    yield from _strangers(manager, _removals(manager, answer.stdout, found.removes), allowed)
+    yield from _room(run.target, manager, answer.stdout)
+
+
+def _removed(run: Run, manager: str, options: Argv, step: RemovePackages) -> Iterator[Refusal]:
+    """What goes before anything is installed, asked by itself: a part of it may come back with what is installed (the firmware of
+    the old driver with the new one), so it is no question for the same breath. Raises ChangeFailed."""
+    argv = managers.remove(manager, step.names, purge=step.purge, dry=True)
+    answer = run.target.run((argv[0], *options, *argv[1:]), run.log)
+    found = managers.rehearsed(manager, answer.rc, answer.stdout)
+    if found.failed:
+        raise ChangeFailed(f"{manager} cannot remove {', '.join(step.names)}: {last_words(answer.stdout, answer.stderr)}")
+    yield from _strangers(manager, found.removes, set(step.names))
+
+
+def _strangers(manager: str, removes: Iterable[str], allowed: set[str]) -> Iterator[Refusal]:
+    strangers = [name for name in removes if name.partition(":")[0] not in allowed]
     if strangers:
         names = ", ".join(strangers[:8])
         yield Refusal(
             "removals", f"{manager} would remove {names}, which the plan does not name", "remove or keep them by hand first"
         )
-    yield from _room(run.target, manager, answer.stdout)
+
+
+def _without(run: Run, names: set[str]) -> Argv:
+    """apt's options for the packages that will be there when these have been removed. rpm's database cannot be had like this:
+    there an upgrade is played in place of removing and installing."""
+    data = run.target.read("/var/lib/dpkg/status") or b""
+    gone = {f"Package: {name}".encode() for name in names}
+    kept_ = [paragraph for paragraph in data.split(b"\n\n") if paragraph.lstrip(b"\n").partition(b"\n")[0].rstrip() not in gone]
+    run.target.write(f"{FOLDER}/status", b"\n\n".join(kept_).rstrip(b"\n") + b"\n\n")
+    return ("-o", f"Dir::State::status={FOLDER}/status")
 
 
 def _keys(run: Run, steps: tuple[Step, ...]) -> dict[str, str]:
@@ -191,13 +220,13 @@ def _existing(run: Run, manager: str, options: tuple[str, ...], wishes: Iterable
             yield wish
 
 
-def _play(manager: str, options: tuple[str, ...], wishes: tuple[Wish, ...], gone: list[str]) -> Argv:
+def _play(manager: str, options: tuple[str, ...], wishes: tuple[Wish, ...]) -> Argv:
     names = [managers.named(manager, wish) for wish in wishes]
     if manager == "apt":
         # not --assume-no: apt asks nothing, and installs, when it is to install no more than what was named
-        return ("apt-get", *options, "-y", "--print-uris", "install", *names, *(f"{name}-" for name in gone if name not in names))
+        return ("apt-get", *options, "-y", "--print-uris", "install", *names)
     if manager == "zypper":
-        return ("zypper", *options, "install", "--dry-run", *names, *(f"-{name}" for name in gone if name not in names))
+        return ("zypper", *options, "install", "--dry-run", *names)
     return (manager, *options, "install", *names)
 
 

@@ -2,10 +2,12 @@
 
 from typing import NamedTuple
 
-from rocmdoctor.host import UnknownFact
+from rocmdoctor.host import Host, UnknownFact
 from rocmdoctor.host.target import ChangeFailed, Target
 from rocmdoctor.plan import journal, reboot
 from rocmdoctor.plan.journal import Entry
+from rocmdoctor.plan.packages import InstallPackages, RemovePackages
+from rocmdoctor.plan.step import installed
 
 
 class Verified(NamedTuple):
@@ -35,13 +37,30 @@ def verify(run_id: str | None, target: Target) -> Verified:
             continue
         try:
             # steps without a trace of their own (a program that ran) cannot be asked again
-            holds = step.is_done(host) or (step.id in entry.after and step.kind in ("run-command", "refresh-index"))
+            holds = (
+                step.is_done(host)
+                or (step.id in entry.after and step.kind in ("run-command", "refresh-index"))
+                or (isinstance(step, RemovePackages) and _back(step, entry, host))
+            )
         except UnknownFact:
             continue
         if not holds:
             open_.append(step.title)
     rebooted = reboot.since(entry.steps, entry.before, host)
     return Verified(entry.id, entry.command, entry.title, entry.created, entry.state, rebooted, tuple(open_))
+
+
+def _back(step: RemovePackages, entry: Entry, host: Host) -> bool:
+    """Whether what was removed is there only because a later step of the same run has installed it anew: an old driver gives way
+    to a new one of the same names. Raises UnknownFact."""
+    later = entry.steps[entry.steps.index(step) + 1 :]
+    anew = {name for other in later if isinstance(other, InstallPackages) for name in _installed(entry, other)}
+    there = {p.name for p in installed(host).packages if p.installed}
+    return step.id in entry.after and there.intersection(step.names) <= anew
+
+
+def _installed(entry: Entry, step: InstallPackages) -> tuple[str, ...]:
+    return tuple(map(str, entry.after.get(step.id, {}).get("installed", ())))
 
 
 def _wanted(run_id: str | None, target: Target) -> Entry:
