@@ -34,6 +34,9 @@ for folder in updates/dkms extra updates kernel; do
     [ -n "$file" ] || continue
     printf '%-15s %s\\n' filename: "$file"
     sed -n 's/^\\([a-z]*\\)=\\(.*\\)/\\1: \\2/p' "$file" | while read -r key value; do printf '%-15s %s\\n' "$key" "$value"; done
+    # every build has a number of its own, also of the same version
+    build=$({ cat "$file"; readlink "/var/lib/dkms/$last/kernel-$kernel-x86_64"; } | md5sum | cut -c 1-23 | tr a-f A-F)
+    printf '%-15s %s\\n' srcversion: "$build"
     printf '%-15s %s\\n' license: "GPL and additional rights" name: "$last"
     exit 0
 done

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import uuid
 from pathlib import Path
@@ -81,6 +82,10 @@ class Hardware:
         self._proc("/proc/sys/kernel/osrelease", f"{name['release']}\n".encode())
         root.write("/.e2e/state/uname", f"{name['release']}\n{name['version']}\n")
         said = {tuple(command["argv"]): command["stdout"] for command in snapshot.commands}
+        if root.path("/sys/module/amdgpu/srcversion").exists():
+            build = re.search(r"^srcversion: +(\S+)", root.run(["modinfo", "amdgpu"]).out, re.M)
+            if build:
+                root.write("/sys/module/amdgpu/srcversion", f"{build[1]}\n")
         root.write("/.e2e/state/dmesg", said.get(("dmesg",), ""))
         root.write("/.e2e/state/rocminfo", self._rocminfo())
 

@@ -156,6 +156,42 @@ def test_dkms_needs_the_reboot_that_verify_tells(machine: Machine, name: str) ->
     assert report["host"]["amdgpu"]["kind"] == "dkms"
 
 
+DRIVER_UPGRADES = (
+    ("ubuntu-22.04", "6.2.0", "6.2.4"),
+    ("ubuntu-24.04", "6.2", "7.2"),
+    ("rhel-9.4", "6.2", "7.2"),
+    ("sles-15.6", "6.2.0", "6.2.4"),
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "second"),
+    [pytest.param(*row, marks=LONG if row[0] == "ubuntu-24.04" else (), id=row[0]) for row in DRIVER_UPGRADES],
+)
+def test_a_driver_gives_way_to_the_next_one(machine: Machine, name: str, first: str, second: str) -> None:
+    """Its firmware goes and comes back with it. The old module stays loaded until the reboot, and then the run holds."""
+    case = machine(name)
+    small = ("--packages", "rocminfo", "--driver", "dkms", *NO_TORCH)
+    case.rocmdoctor("install", "--rocm", first, *small).ok()
+    case.reboot()
+    case.rocmdoctor("verify").ok()
+    old, loaded = case.package_set(), case.read("/sys/module/amdgpu/srcversion")
+    done = case.rocmdoctor("install", "--rocm", second, *small, "--format", "json").ok()
+    assert json.loads(done.out)["outcome"]["reboot_required"] is True
+    new = case.package_set()
+    for package in ("amdgpu-dkms", "amdgpu-dkms-firmware"):
+        assert new[package] != old[package]
+    waiting = case.rocmdoctor("verify")
+    assert waiting.rc == 1 and "reboot" in waiting.said and "does not hold" not in waiting.said, waiting.said
+    case.reboot()
+    assert case.read("/sys/module/amdgpu/srcversion") != loaded
+    case.rocmdoctor("verify").ok()
+    again = json.loads(case.rocmdoctor("install", "--rocm", second, *small, "--format", "json").ok().out)
+    assert [step["id"] for step in again["steps"] if step["done"] is not True] == []
+    case.rocmdoctor("undo", "--yes").ok()
+    assert case.package_set() == old
+
+
 SCRIPTS = (("ubuntu-24.04", "6.2.4"), ("rhel-9.4", "6.2.4"), ("sles-15.6", "6.2.4"), ("debian-13", "7.2.4"))
 
 
