@@ -4,9 +4,11 @@ A check is a generator of findings over facts and matrix. What it cannot know be
 has failed becomes `skip` because of that, and what it breaks itself becomes `error`; the other checks go on.
 """
 
+import sys
 import time
 from _thread import get_ident
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import redirect_stdout
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -130,7 +132,8 @@ def plugin_checks() -> tuple[tuple[Check, ...], tuple[Result, ...]]:
     from rocmdoctor import checks, plugin_loading
 
     checks.load()  # a plug-in may come after any of them
-    return plugin_loading.load(entries, _registry)
+    with redirect_stdout(sys.stderr):
+        return plugin_loading.load(entries, _registry)
 
 
 def select(
@@ -252,7 +255,8 @@ def follow(
     started = time.monotonic()
     cause: dict[str, str] = {}  # id of a check that did not hold -> id of the failure behind it
     reported: list[Result] = []
-    with _alarm():
+    # standard output is for data, whatever a plug-in prints
+    with _alarm(), redirect_stdout(sys.stderr):
         for check in way.checks:
             left = deadline - (time.monotonic() - started)
             limit = time_limit or (DEEP_TIME_LIMIT if check.deep else TIME_LIMIT)
@@ -309,6 +313,10 @@ def judge(
     except _TimeUp:
         return (result(Status.ERROR, f"the check took longer than {seconds:.0f} s and was stopped"),)
     except (Exception, SystemExit) as error:
+        from rocmdoctor.matrix import MatrixError
+
+        if isinstance(error, MatrixError):  # wrong for every check: the input of the run, not a bug of this one
+            raise
         return (result(Status.ERROR, f"the check broke: {type(error).__name__}: {error}{_where(error)}"),)
     took = time.monotonic() - start
     return tuple(

@@ -99,3 +99,15 @@ def test_this_machine(capsys: pytest.CaptureFixture[str]) -> None:
     """Whatever this machine is, deep checks end in a report and break nothing."""
     code = cli.run(["check", "--deep", "--only", "torch_build,torch_arch,rocm_install.compiles", "--format", "json"])
     assert code in (OK, FAILED) and '"rocm_install.compiles"' in capsys.readouterr().out
+
+
+def test_what_a_check_prints_is_not_data(capsys: pytest.CaptureFixture[str]) -> None:
+    """Standard output is for the report; a plug-in prints to standard error, whatever it thinks."""
+
+    def chatty(facts: object, matrix: object) -> Iterator[Finding]:
+        print("noise")
+        yield from ()
+
+    checks = (Check("a.chatty", "t", chatty),)
+    assert [r.status for r in engine.run(checks, checks, FACTS, MATRIX)] == [Status.PASS]
+    assert capsys.readouterr() == ("", "noise\n")

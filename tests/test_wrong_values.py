@@ -10,6 +10,7 @@ import pytest
 
 from rocmdoctor import cli
 from rocmdoctor.commands.asked import asked_python
+from rocmdoctor.matrix import load_matrix
 from tests.hostbuilder import HostBuilder
 
 Run = Callable[..., tuple[int, str, str]]
@@ -129,3 +130,22 @@ def test_a_root_that_may_not_be_read(tmp_path: Path, run: Run) -> None:
     finally:
         tmp_path.joinpath("root").chmod(0o755)
     assert (code, out) == (2, "") and "cannot be read" in err
+
+
+def test_a_matrix_that_is_cut_off_is_one_line(recording: str, run: Run, tmp_path: Path) -> None:
+    """Every check would break by it: wrong input of the run, and no bug of sixty checks."""
+    half = tmp_path / "half.yaml"
+    half.write_bytes(Path(load_matrix().path).read_bytes()[:90_000])
+    code, out, err = run("check", "--snapshot", recording, "--matrix", str(half))
+    assert (code, out, err.count("\n")) == (2, "", 1) and "section is missing" in err
+
+
+def test_quiet_says_what_gives_the_exit_status(run: Run, tmp_path: Path) -> None:
+    warned, unknown = tmp_path / "warned", tmp_path / "unknown"
+    HostBuilder().with_fault("fault_companion_mismatch").write(warned)
+    HostBuilder().unknown("/sys/bus/pci/devices/**", "/sys/class/kfd/**").write(unknown)
+    assert run("check", "-q", "--snapshot", str(warned)) == (0, "", "")
+    code, out, _ = run("check", "-q", "--fail-on", "warn", "--snapshot", str(warned))
+    assert code == 1 and out.startswith("WARN")
+    code, out, err = run("check", "-q", "--fail-on", "unknown", "--snapshot", str(unknown))
+    assert (code, out) == (1, "") and "could be judged" in err

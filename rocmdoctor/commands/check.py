@@ -59,7 +59,7 @@ def check(
     baseline: Annotated[str | None, typer.Option(metavar="FILE", help="Do not count the findings accepted in FILE.")] = None,
     write_baseline: Annotated[str | None, typer.Option(metavar="FILE", help="Add the findings to FILE, to be accepted.")] = None,
     format: Annotated[CheckFormat, typer.Option("--format", help="Form of the output.")] = "text",
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say only what failed.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say only what gives exit status 1.")] = False,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Say also what passed and why checks were skipped.")] = False,
     no_color: ColorOption = False,
 ) -> int:
@@ -106,11 +106,14 @@ def check(
             report,
             verbose=verbose,
             quiet=quiet,
+            warnings="warn" in failing,
             color=colors(no_color),
             width=width(),
             as_root=reader_is_root(host, snapshot),
         )
         emit(page)
+        if quiet and not page and _status(report, failing, profile) == FAILED:
+            complain(f"nothing could be judged: {report.unjudged}")
     return _status(report, failing, profile)
 
 

@@ -58,7 +58,10 @@ class Reader:
         except (MemoryError, RecursionError) as error:
             return Unreadable(given.name, given.source, f"too large to read ({type(error).__name__})")
         except Exception as error:  # a bug of ours must not end the other nodes' turn either
-            return Unreadable(given.name, given.source, f"internal error: {type(error).__name__}: {error}"[:400])
+            from rocmdoctor.matrix import MatrixError
+
+            bug = "" if isinstance(error, MatrixError) else f"internal error: {type(error).__name__}: "
+            return Unreadable(given.name, given.source, f"{bug}{error}"[:400])
 
     def _snapshot(self, given: Input, path: str) -> NodeRecord:
         from rocmdoctor.host.recorded import open_snapshot

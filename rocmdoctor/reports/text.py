@@ -26,15 +26,23 @@ AFTERWARDS = {"relogin": "log out and in again", "reboot": "reboot"}
 
 
 def render(
-    report: Report, *, verbose: bool = False, quiet: bool = False, color: bool = False, width: int = 80, as_root: bool = False
+    report: Report,
+    *,
+    verbose: bool = False,
+    quiet: bool = False,
+    warnings: bool = False,
+    color: bool = False,
+    width: int = 80,
+    as_root: bool = False,
 ) -> str:
     """`report` for a terminal of `width` columns (40 at least), with a final line end; "" when `quiet` and nothing failed.
 
-    `quiet`: only what failed. `verbose`: also what passed, every skip with its reason, all evidence and links.
+    `quiet`: only what failed, with `warnings` also what was warned of. `verbose`: also what passed, every skip with its reason,
+    all evidence and links.
     `as_root`: the reader is root, so commands need no sudo. Commands are never cut; they may be wider.
     """
     page = _Page(report, verbose, color, max(width, MIN_WIDTH), as_root)
-    return "".join(f"{line}\n" for line in (page.quiet() if quiet else page.full()))
+    return "".join(f"{line}\n" for line in (page.quiet(warnings) if quiet else page.full()))
 
 
 def finding_lines(
@@ -57,8 +65,9 @@ class _Page:
 
     # the whole -----------------------------------------------------------------------------------------------
 
-    def quiet(self) -> Iterator[str]:
-        for i, result in enumerate(self.having(Status.FAIL) + self.having(Status.ERROR)):
+    def quiet(self, warnings: bool) -> Iterator[str]:
+        told = self.having(Status.FAIL) + self.having(Status.ERROR) + (self.having(Status.WARN) if warnings else [])
+        for i, result in enumerate(told):
             if i:
                 yield ""
             yield from self.finding(result)
