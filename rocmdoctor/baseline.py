@@ -199,13 +199,12 @@ def _date(value: Any, where: str) -> datetime.date:
 
 def load(path: str) -> Baseline:
     """The baseline in the file `path`. Raises BaselineError."""
+    from rocmdoctor import named_file
+
     try:
-        with open(path, "rb") as file:
-            data = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise BaselineError(f"baseline {path}: {error.strerror}") from error
-    if len(data) > MOST_BYTES:
-        raise BaselineError(f"baseline {path}: it is larger than {MOST_BYTES >> 10} KiB")
+        data = named_file.read(path, MOST_BYTES)
+    except named_file.NotRead as error:
+        raise BaselineError(f"baseline {path}: {error}") from error
     try:
         return from_yaml(data.decode("utf-8"))
     except UnicodeDecodeError as error:

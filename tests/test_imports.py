@@ -15,13 +15,14 @@ import pytest
 TREE = Path(__file__).parents[1]
 PACKAGE = TREE / "rocmdoctor"
 
-DATA = {"rocmdoctor", "versions", "results", "fingerprint"}
-"""Plain data, order of versions and identity of findings: any layer may use them."""
+DATA = {"rocmdoctor", "versions", "results", "fingerprint", "named_file"}
+"""Plain data, order of versions, identity of findings and files that the user names: any layer may use them."""
 MAY_IMPORT: dict[str, set[str]] = {
     "rocmdoctor": set(),
     "versions": set(),
     "results": set(),
     "fingerprint": set(),
+    "named_file": set(),
     "baseline": set(),
     "host": set(),
     "matrix": set(),

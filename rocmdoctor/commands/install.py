@@ -69,6 +69,8 @@ def install(
     if lock is not None and (rocm or pytorch or driver != "auto" or packages != "rocm"):
         raise typer.BadParameter("--lock says which releases: it excludes --rocm, --driver, --packages and --pytorch")
     wanted = _lock(lock) if lock is not None else None
+    if write_lock is not None and not (dry_run or format == "script") and os.geteuid() == 0:
+        write_lock = _writable(write_lock)
     host, data = changing.host_of(snapshot), load_matrix(matrix)
     facts = Facts(host, data)
     plan = changing.built(lambda: _fitted(building.build(facts, data, _asked(options, wanted)), wanted, facts))
@@ -104,13 +106,29 @@ def _resume(format: str, no_color: bool) -> int:
 
 
 def _lock(path: str) -> Lock:
+    from rocmdoctor import named_file
     from rocmdoctor.plan import locking
 
     try:
-        with open(path, encoding="utf-8") as file:
-            return locking.read(file.read(16 << 20))
-    except (OSError, ValueError) as error:
+        return locking.read(named_file.read(path, locking.MOST_BYTES).decode("utf-8"))
+    except UnicodeDecodeError:
+        raise typer.BadParameter(f"--lock {path}: it is no UTF-8 text") from None
+    except (named_file.NotRead, ValueError) as error:
         raise typer.BadParameter(f"--lock {path}: {error}") from None
+
+
+def _writable(path: str) -> str:
+    """The file that `path` leads to, tried before anything is changed."""
+    real = os.path.realpath(path)
+    if os.path.lexists(real) and not os.path.isfile(real):
+        raise typer.BadParameter(f"--write-lock {path}: it is no regular file")
+    trial = f"{real}.{os.getpid()}.tmp"
+    try:
+        os.close(os.open(trial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
+        os.unlink(trial)
+    except (OSError, ValueError) as error:
+        raise typer.BadParameter(f"--write-lock {path}: it cannot be written: {getattr(error, 'strerror', error)}") from None
+    return real
 
 
 def _asked(options: Options, wanted: Lock | None) -> Options:

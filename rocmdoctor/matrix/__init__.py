@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rocmdoctor import versions
+from rocmdoctor import named_file, versions
 from rocmdoctor.matrix.answers import Answer, Problem, Suggestion, Verdict
 from rocmdoctor.matrix.document import Document, MatrixError
 from rocmdoctor.matrix.hardware_questions import HardwareQuestions
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Answer", "Matrix", "MatrixError", "Problem", "Suggestion", "Verdict", "load_matrix"]
 
+MOST_BYTES = 8 << 20
+"""Size of a matrix file at most; ours has less than 1 MiB."""
 DEFAULT = Path(__file__).parent.parent / "compat_matrix.yaml"
 _DATE = r"\d{4}-\d\d-\d\d"
 _WANTED = r"(?:rocm)?[- ]?v?(\d+(?:\.\d+){0,2})"
@@ -38,12 +40,17 @@ def load_matrix(path: str | Path | None = None) -> Matrix:
     """The matrix of this installation, or of a file. Nothing but the date is read yet. Raises MatrixError."""
     file = Path(path) if path is not None else DEFAULT
     try:
-        text = file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise MatrixError(str(file), "", 0, f"cannot be read: {error.strerror}") from error
-    except ValueError:  # not UTF-8, or a name that no file can have
+        text = _text(file)
+    except named_file.NotRead as error:
+        raise MatrixError(str(file), "", 0, f"cannot be read: {error}") from error
+    except ValueError:
         raise MatrixError(str(file), "", 0, "cannot be read: it is no UTF-8 text") from None
     return Matrix(Document(text, file), file)
+
+
+def _text(file: Path) -> str:
+    """As a text file is read: every kind of line end is a line break."""
+    return named_file.read(str(file), MOST_BYTES).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
 
 
 class Matrix(HardwareQuestions, WheelQuestions, InstallQuestions):

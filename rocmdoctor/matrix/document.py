@@ -226,7 +226,7 @@ class Document:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         try:
             root = yaml.compose(self.text[start:end], Loader=loader)
-        except yaml.YAMLError as error:
+        except (yaml.YAMLError, RecursionError) as error:
             mark = getattr(error, "problem_mark", None)
             line = self.line_at(start) + (mark.line if mark else 0)
             raise MatrixError(str(self.file), path, line, f"not YAML: {getattr(error, 'problem', error)}") from error

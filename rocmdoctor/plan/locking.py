@@ -27,6 +27,8 @@ from rocmdoctor.plan.packages import InstallPackages, RefreshIndex, digests_of
 from rocmdoctor.plan.step import Plan, Refusal, Step, judged
 
 FORMAT = "rocmdoctor-lock"
+MOST_BYTES = 16 << 20
+"""Size of a lock file at most."""
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_~:^-]*")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -80,8 +82,10 @@ def read(text: str) -> Lock:
         )
     except LockError:
         raise
+    except RecursionError:
+        raise LockError("it cannot be read: it is nested too deeply") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise LockError(f"it cannot be read: {error!r}") from None
+        raise LockError(f"it cannot be read: {error!r:.200}") from None
 
 
 def _word(value: Any, *, spaces: bool = False) -> str:

@@ -112,6 +112,19 @@ def test_no_terminal_and_no_yes(machine: FakeMachine, capsys: pytest.CaptureFixt
     assert machine.operations == 0
 
 
+@pytest.mark.parametrize("place", ["none/lock", "folder", "null"])
+def test_a_lock_that_cannot_be_written_is_told_first(
+    place: str, machine: FakeMachine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "null").symlink_to("/dev/null")
+    before = machine.picture()
+    assert run(["install", "--pytorch", "none", "--yes", "--write-lock", str(tmp_path / place)]) == 2
+    said = capsys.readouterr()
+    assert "--write-lock" in said.err and said.out == "" and machine.ran == [] and machine.picture() == before
+    assert Path("/dev/null").is_char_device()
+
+
 def test_another_package_manager(machine: FakeMachine, capsys: pytest.CaptureFixture[str]) -> None:
     machine.lock_holder = lambda path: 4711 if path.endswith("lock-frontend") else None  # type: ignore[method-assign]
     machine.extra_files["/proc/4711/comm"] = b"unattended-upgr\n"
