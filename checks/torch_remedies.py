@@ -37,9 +37,11 @@ def wheel_fix(facts: Facts, matrix: Matrix, env: PythonEnv, title: str) -> tuple
             )
         return (_newer_python(facts, matrix, choices[0], gfx, python),)
     best = choices[0]
+    audio = env.get("torchaudio") and not any(r.startswith("torchaudio") for r in best.requirements)
     return (
         Fix(
-            f"{title}: torch {best.torch} for ROCm {best.rocm}",
+            f"{title}: torch {best.torch} for ROCm {best.rocm}"
+            + (" (without torchaudio, which that index is not known to have for it)" if audio else ""),
             (
                 (env.executable, "-m", "pip", "uninstall", "-y", "torch", "torchvision", "torchaudio", *_tritons(env)),
                 (env.executable, "-m", "pip", "install", "--index-url", best.index_url, *best.requirements),

@@ -196,12 +196,24 @@ DRIVER_TEXTS = (
         failed to load gpu_info firmware
         possible missing firmware /lib/firmware/amdgpu
         firmware: failed to load amdgpu/
-        fatal error during gpu init
         """,
         "The driver asks for a file in /lib/firmware/amdgpu that is not there. Fatal only when the GPU was not "
         "initialised after it.",
         "firmware.* amdgpu_module.bound kernel.knows-gpu gpu_health.*",
         "Single optional files that are missing are noise on a GPU that works.",
+    ),
+    error_text(
+        "gpu-init",
+        "amdgpu gave the GPU up: fatal error during GPU init",
+        """
+        fatal error during gpu init
+        amdgpu_device_ip_init failed
+        amdgpu: probe of...failed with error
+        """,
+        "The driver was loaded, and its probe of this device failed: firmware that is missing, a memory window without an "
+        "address, a kernel that is too old for the GPU, or a card in a bad state. The lines before this one say which.",
+        "firmware.* pci_bar.* kernel.knows-gpu amdgpu_module.* gpu_health.* dkms.* packages.modules-extra",
+        "Read the kernel log from the first amdgpu line on (`journalctl -k -b -g amdgpu`).",
     ),
     error_text(
         "probe-failed",
