@@ -43,7 +43,8 @@ def _lines(topology: Topology, color: bool, width: int) -> Iterator[str]:
     if len(topology.boards) > 1:
         yield ""
         yield from _table(topology, color)
-    yield ""
+    if groups:
+        yield ""
     yield from wrap(describe(topology), width)
     if topology.note:
         yield from wrap(f"{printable(topology.note, 300)}.", width)
