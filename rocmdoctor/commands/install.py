@@ -149,10 +149,12 @@ def _write_lock(path: str, plan: Plan, data: Matrix) -> int:
 
     target = changing.this_machine()
     try:
-        text = locking.write(plan, Facts(target.look(), data), target, rehearsal.LOG)
+        text, said = locking.write(plan, Facts(target.look(), data), target, rehearsal.LOG)
         target.write(os.path.abspath(path), text.encode())
     except ChangeFailed as error:
         complain(f"no lock was written: {error}")
         return FAILED
+    for notice in said:
+        complain(notice)
     complain(f"wrote {path}")
     return OK

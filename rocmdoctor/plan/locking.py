@@ -6,12 +6,13 @@
      "wheels": [{"name": "torch", "version": "2.5.1+rocm6.2", "sha256": ["..."]}]}
 
 Of a deb, `sha256` is the file's, as the signed index has it; of an rpm it is the header's (rpm's SHA256HEADER), which signs the
-payload's digest.
+payload's digest; null where no repository had the package any more when the lock was written. `step` is the step of the plan that
+a package came with; without one it belongs to ROCm.
 """
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -19,11 +20,11 @@ from rocmdoctor import versions
 from rocmdoctor.facts import Facts, pythons
 from rocmdoctor.facts.packages import Package
 from rocmdoctor.host.target import ChangeFailed, Target
-from rocmdoctor.plan import kept
+from rocmdoctor.plan import compared, journal, kept
 from rocmdoctor.plan.draft import Options
 from rocmdoctor.plan.environments import PipInstall, uv_program
 from rocmdoctor.plan.managers import Wish
-from rocmdoctor.plan.packages import InstallPackages, RefreshIndex, digests_of
+from rocmdoctor.plan.packages import InstallPackages, RefreshIndex
 from rocmdoctor.plan.step import Plan, Refusal, Step, judged
 
 FORMAT = "rocmdoctor-lock"
@@ -38,11 +39,12 @@ class LockError(ValueError):
 
 
 class Locked(NamedTuple):
-    """One package or wheel; a wheel has a hash per file that pip may choose."""
+    """One package or wheel; a wheel has a hash per file that pip may choose, a package one or none. `step`: what it came with."""
 
     name: str
     version: str
     sha256: tuple[str, ...]
+    step: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ def read(text: str) -> Lock:
             _word(data["rocm"]),
             _word(data["driver"]) if data["driver"] else None,
             _word(data["manager"]),
-            tuple(_locked(row) for row in data["packages"]),
+            tuple(_package(row) for row in data["packages"]),
             _word(data["python"]) if data.get("python") else None,
             str(data["index"]) if data.get("index") else None,
             tuple(_word(gfx) for gfx in data.get("gfx", ())),
@@ -103,6 +105,13 @@ def _locked(row: Mapping[str, Any]) -> Locked:
     return Locked(_word(row["name"]), _word(row["version"]), tuple(hashes))
 
 
+def _package(row: Mapping[str, Any]) -> Locked:
+    step = _word(row["step"]) if row.get("step") else ""
+    if row["sha256"] is None:
+        return Locked(_word(row["name"]), _word(row["version"]), (), step)
+    return _locked(row)._replace(step=step)
+
+
 def options(lock: Lock, given: Options) -> Options:
     """What a lock asks for, in the place of releases and drivers; where and for whom stays as given."""
     torch = next((wheel.version for wheel in lock.wheels if wheel.name == "torch"), "none")
@@ -115,20 +124,20 @@ def locked(plan: Plan, lock: Lock, facts: Facts) -> Plan:
     system = plan.choices.get("system")
     if system != lock.system:
         refusals.append(Refusal("lock", f"the lock is for {lock.system}, this host takes the packages of {system}"))
-    driver_names = {step_wish.name for step in plan.steps if step.id in ("driver", "driver-needs") for step_wish in _wishes(step)}
     rows = {row.name: row for row in lock.packages}
+    shares = _shares(plan, rows)
+    installs = [step.id for step in plan.steps if isinstance(step, InstallPackages)]
     steps: list[Step] = []
     for step in plan.steps:
         if isinstance(step, InstallPackages):
-            names = [wish.name for wish in step.wishes if wish.name in rows]
-            if step.id == "rocm":
-                names = [name for name in rows if name not in driver_names and not name.startswith("amdgpu-dkms")]
-            elif step.id == "driver":
-                names += [name for name in rows if name.startswith("amdgpu-dkms") and name not in names]
+            later = installs[installs.index(step.id) + 1 :] if step.id == installs[0] else []
+            ahead = [name for other in later for name in shares[other]]
+            own = shares[step.id]
             unlocked = tuple(wish for wish in step.wishes if wish.name not in rows and step.id != "rocm")
-            wishes = tuple(Wish(name, rows[name].version) for name in names)
-            digests = tuple((name, rows[name].version, rows[name].sha256[0]) for name in names)
-            steps.append(replace(step, wishes=(*wishes, *unlocked), digests=digests))
+            wishes = tuple(Wish(name, rows[name].version) for name in own)
+            digests = tuple((name, rows[name].version, rows[name].sha256[0]) for name in (*own, *ahead) if rows[name].sha256)
+            more = tuple(Wish(name, rows[name].version) for name in ahead)
+            steps.append(replace(step, wishes=(*wishes, *unlocked), digests=digests, ahead=more))
         elif isinstance(step, PipInstall):
             steps.append(_locked_wheels(step, lock))
         else:
@@ -137,7 +146,37 @@ def locked(plan: Plan, lock: Lock, facts: Facts) -> Plan:
     found = tuple(replace(s, serves=serves) if isinstance(s, RefreshIndex) else s for s in steps)
     if lock.wheels and not any(isinstance(step, PipInstall) for step in found):
         refusals.append(Refusal("lock", "the wheels of the lock do not fit this host: no such PyTorch for its GPUs and Python"))
-    return replace(plan, steps=found, refusals=tuple(refusals), done=judged(found, facts.host))
+    notices = list(plan.notices)
+    bare = sorted(row.name for row in lock.packages if not row.sha256)
+    if bare:
+        notices.append(f"the lock has the version, and no hash, of {_some(bare)}")
+    if system == lock.system:
+        hashed = [(row.name, row.version, row.sha256[0]) for row in lock.packages if row.sha256]
+        differing, silent = compared.standing(facts.host, lock.manager, hashed)
+        refusals += [Refusal("lock", f"installed already: {text}", "remove it, or write a lock anew") for text in differing]
+        if silent:
+            notices.append(compared.unchecked(silent))
+    done = judged(found, facts.host)
+    return replace(plan, steps=found, refusals=tuple(refusals), notices=tuple(notices), done=done)
+
+
+def _shares(plan: Plan, rows: Mapping[str, Locked]) -> dict[str, list[str]]:
+    """Names of the lock per step that installs packages: what the step wishes, and what came with it when the lock was written.
+    The rest is ROCm's, but for the driver's own packages."""
+    installs = {step.id: [wish.name for wish in step.wishes] for step in plan.steps if isinstance(step, InstallPackages)}
+    shares: dict[str, list[str]] = {id: [] for id in installs}
+    wished = {name: id for id, names in installs.items() if id != "rocm" for name in names}
+    for name, row in rows.items():
+        id = wished.get(name) or row.step
+        if id not in installs:
+            id = "driver" if name.startswith("amdgpu-dkms") else "rocm"
+        if id in installs:
+            shares[id].append(name)
+    return shares
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
 
 
 def _wishes(step: Step) -> tuple[Wish, ...]:
@@ -155,11 +194,22 @@ def _locked_wheels(step: PipInstall, lock: Lock) -> PipInstall:
 # writing ---------------------------------------------------------------------------------------------------------
 
 
-def write(plan: Plan, facts: Facts, target: Target, log: str) -> str:
-    """The lock of what this plan has installed. Raises ChangeFailed when a hash cannot be had."""
+def write(plan: Plan, facts: Facts, target: Target, log: str) -> tuple[str, tuple[str, ...]]:
+    """The lock of what this plan has installed, and what must be said of it. Raises ChangeFailed when there are no hashes."""
     manager = next((s.manager for s in plan.steps if isinstance(s, InstallPackages)), "")
-    wished = {wish.name for step in plan.steps for wish in _wishes(step)}
-    packages = [p for p in facts.packages.packages if p.installed and (p.from_amd or p.name in wished)]
+    wished = {wish.name: step.id for step in plan.steps for wish in _wishes(step)}
+    came = _came_along(target)
+    steps: dict[Package, str] = {}
+    for p in facts.packages.packages:
+        keys = (p.name, f"{p.name}:{p.arch}", f"{p.name}-{p.version}.{p.arch}")
+        step = next((known[key] for key in keys for known in (wished, came) if key in known), None)
+        if p.installed and (p.from_amd or step is not None):
+            steps[p] = step or ""
+    rows = _package_rows(steps, manager, target, log)
+    bare = [str(row["name"]) for row in rows if row["sha256"] is None]
+    if bare and len(bare) == len(rows):
+        raise ChangeFailed(f"no repository has the hash of any of its packages ({_some(bare)})")
+    said = (f"no repository has the hash of {_some(bare)}: the lock has only the version",) if bare else ()
     pip = next((step for step in plan.steps if isinstance(step, PipInstall)), None)
     versions_ = plan.versions
     data: dict[str, Any] = {
@@ -170,7 +220,7 @@ def write(plan: Plan, facts: Facts, target: Target, log: str) -> str:
         "rocm": versions_.get("rocm"),
         "driver": versions_.get("driver"),
         "manager": manager,
-        "packages": _package_rows(packages, manager, target, log),
+        "packages": rows,
     }
     if pip is not None:
         env = pythons.gather(target.look(), pip.python)[0]
@@ -180,18 +230,33 @@ def write(plan: Plan, facts: Facts, target: Target, log: str) -> str:
             "gfx": list(pip.gfx),
             "wheels": _wheel_rows(pip, {d.name: d.version for d in reversed(env.distributions)}, target, log),
         }
-    return json.dumps(data, indent=1) + "\n"
+    return json.dumps(data, indent=1) + "\n", said
 
 
-def _package_rows(packages: Iterable[Package], manager: str, target: Target, log: str) -> list[dict[str, str]]:
-    wanted = [(p.name, p.full_version) for p in packages]
-    found = digests_of(target, log, manager, wanted)
-    rows = []
-    for name, version in sorted(wanted):
-        digest = found.get((name, version))
-        if digest is None:
-            raise ChangeFailed(f"no repository has the hash of {name} {version}")
-        rows.append({"name": name, "version": version, "sha256": digest})
+def _came_along(target: Target) -> dict[str, str]:
+    """What installations have added or changed that were not taken back, dependencies included: name to step."""
+    found: dict[str, str] = {}
+    for entry in journal.runs(target):
+        if entry.command != "install" or entry.undone:
+            continue
+        for step in entry.steps:
+            after = entry.after.get(step.id)
+            if isinstance(step, InstallPackages) and after is not None:
+                found.update(dict.fromkeys((*after.get("installed", ()), *after.get("upgraded", ())), step.id))
+    return found
+
+
+def _package_rows(steps: Mapping[Package, str], manager: str, target: Target, log: str) -> list[dict[str, str | None]]:
+    """A row per name; of one that is installed several times (kernels) the last."""
+    wanted = {p.name: (p.full_version, step) for p, step in steps.items()}
+    if not wanted:
+        return []
+    question = compared.question(manager, ((name, version) for name, (version, _) in wanted.items()))
+    found = compared.answered(manager, target.run(question, log).stdout)
+    rows: list[dict[str, str | None]] = []
+    for name, (version, step) in sorted(wanted.items()):
+        row: dict[str, str | None] = {"name": name, "version": version, "sha256": found.get((name, version))}
+        rows.append({**row, "step": step} if step else row)
     return rows
 
 

@@ -15,7 +15,7 @@ from rocmdoctor import versions
 from rocmdoctor.facts.packages import Package, PackageDb
 from rocmdoctor.host import Host, UnknownFact
 from rocmdoctor.host.target import ChangeFailed, Target
-from rocmdoctor.plan import kept, managers, marks
+from rocmdoctor.plan import compared, kept, managers, marks
 from rocmdoctor.plan.files import last_words, run_or_fail
 from rocmdoctor.plan.managers import Wish
 from rocmdoctor.plan.step import Argv, Record, Run, Step, installed
@@ -85,13 +85,18 @@ class InstallPackages(Step):
     """Install or upgrade packages. `removes`: names that the package manager may remove on the way, because the plan says so."""
 
     kind: ClassVar[str] = "install-packages"
-    shapes: ClassVar[Mapping[str, Any]] = {"wishes": lambda rows: tuple(Wish(**row) for row in rows)}
+    shapes: ClassVar[Mapping[str, Any]] = {
+        "wishes": lambda rows: tuple(Wish(**row) for row in rows),
+        "ahead": lambda rows: tuple(Wish(**row) for row in rows),
+    }
 
     manager: str = ""
     wishes: tuple[Wish, ...] = ()
     removes: tuple[str, ...] = ()
     digests: tuple[tuple[str, str, str], ...] = ()
-    """(name, version, SHA-256) from a lock: what is not that is not installed."""
+    """(name, version, SHA-256) from a lock: what is not that is not installed. Those of `ahead` too."""
+    ahead: tuple[Wish, ...] = ()
+    """What later steps of the lock install: compared before this one changes anything."""
 
     @property
     def commands(self) -> tuple[Argv, ...]:
@@ -113,22 +118,31 @@ class InstallPackages(Step):
         repair(run, self.manager)
         host = run.target.look()
         wishes = tuple(wish for wish in self.wishes if not (wish.optional and self._missing(host, wish)))
-        if self.manager == "apt":  # its signed index has the digests of the files
-            self.compare(run)
+        self.compare(run)
         rehearse(run, self.manager, managers.install(self.manager, wishes, removals=True, dry=True), self.removes)
         run_or_fail(run, managers.install(self.manager, wishes, removals=bool(self.removes)))
         if self.manager != "apt":
-            self.compare(run)
-        return difference(read_versions(run, before), now(run))
+            compared.as_installed(run, self.manager, self.digests)
+        done = difference(read_versions(run, before), now(run))
+        self._say_what_came_along(run, done)
+        return done
+
+    def _say_what_came_along(self, run: Run, done: Record) -> None:
+        locked = {wish.name for wish in (*self.wishes, *self.ahead)} | {name for name, _, _ in self.digests}
+        names = [name for name in done["installed"] if name.partition(":")[0] not in locked]
+        if self.digests and names:
+            more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+            run.say(f"came along, and is not in the lock: {', '.join(names[:8])}{more}")
 
     def compare(self, run: Run, options: Argv = ()) -> None:
-        """Raises ChangeFailed for a package that is not the one of the lock."""
-        names = [(name, version) for name, version, _ in self.digests]
-        found = digests_of(run.target, run.log, self.manager, names, options)
-        for name, version, digest in self.digests:
-            if (there := found.get((name, version))) != digest:
-                what = "is another file than the lock's" if there else "is not to be had"
-                raise ChangeFailed(f"{name} {version} {what}; the lock cannot be reproduced here")
+        """Raises ChangeFailed, before any package is changed, for one that is not the lock's."""
+        if not self.digests:
+            return
+        if self.manager == "apt":  # its signed lists have the digests of the files
+            compared.in_lists(run, self.digests, options)
+        else:
+            wishes = tuple(wish for wish in self.wishes if not wish.optional)
+            compared.in_files(run, self.manager, (*wishes, *self.ahead), self.digests)
 
     def undo(self, run: Run, before: Record, after: Record | None) -> None:
         repair(run, self.manager, needed=False)
@@ -158,6 +172,8 @@ class RemovePackages(Step):
     manager: str = ""
     names: tuple[str, ...] = ()
     purge: bool = True
+    keeps: tuple[str, ...] = ()
+    """Files that may go with the packages that own them, and that packages cannot be brought back without: repositories, keys."""
 
     @property
     def commands(self) -> tuple[Argv, ...]:
@@ -169,7 +185,10 @@ class RemovePackages(Step):
         return not left.intersection(self.names)
 
     def prepare(self, run: Run) -> Record:
-        return {"packages": keep_versions(run, self.id), **marks.keep(run, self.id, self.manager)}
+        before = {"packages": keep_versions(run, self.id), **marks.keep(run, self.id, self.manager)}
+        if self.keeps:
+            before["files"] = [kept.keep(run, f"{self.id}-{number}", path) for number, path in enumerate(self.keeps)]
+        return before
 
     def apply(self, run: Run, before: Record) -> Record:
         repair(run, self.manager, gone=self.names)
@@ -180,6 +199,12 @@ class RemovePackages(Step):
             rehearse(run, self.manager, managers.remove(self.manager, names, purge=self.purge, dry=True), self.names)
             run_or_fail(run, managers.remove(self.manager, names, purge=self.purge))
         return difference(read_versions(run, before), now(run))
+
+    def undo(self, run: Run, before: Record, after: Record | None) -> None:
+        for number, record in enumerate(before.get("files", ())):
+            if record["type"] is not None and run.target.state(str(record["path"])) is None:
+                kept.make_folders(run.target, str(record["path"]).rpartition("/")[0])
+                kept.put_back(run, record, None, f"{self.id}-{number}")
 
     def settle(self, run: Run, before: Record, after: Record | None) -> None:
         bring_back(run, self.manager, after if after is not None else difference(read_versions(run, before), now(run)))
@@ -283,24 +308,10 @@ def digests_of(
     target: Target, log: str, manager: str, wanted: Iterable[tuple[str, str]], options: Argv = ()
 ) -> dict[tuple[str, str], str]:
     """SHA-256 by (name, version): of debs as apt's index has it (`options`: which index), of installed rpms their header's."""
-    found: dict[tuple[str, str], str] = {}
     names = list(wanted)
     if not names:
-        return found
-    if manager == "apt":
-        answer = target.run(("apt-cache", *options, "show", *(f"{name}={version}" for name, version in names)), log)
-        for stanza in answer.stdout.split("\n\n"):
-            fields = dict(line.partition(": ")[::2] for line in stanza.splitlines() if line[:1] not in (" ", "\t"))
-            if "SHA256" in fields:
-                found[fields.get("Package", ""), fields.get("Version", "")] = fields["SHA256"].strip()
-        return found
-    form = "%{NAME}\\t%{EPOCHNUM}:%{VERSION}-%{RELEASE}\\t%{SHA256HEADER}\\n"
-    answer = target.run(("rpm", "-q", "--qf", form, *dict.fromkeys(name for name, _ in names)), log)
-    for line in answer.stdout.splitlines():
-        fields_ = line.split("\t")
-        if len(fields_) == 3:
-            found[fields_[0], fields_[1].removeprefix("0:")] = fields_[2]
-    return found
+        return {}
+    return compared.answered(manager, target.run(compared.question(manager, names, options), log).stdout)
 
 
 # before a package manager runs -----------------------------------------------------------------------------------

@@ -252,6 +252,37 @@ def test_pytorch_in_the_active_environment(machine: Machine) -> None:
     assert case.run("/srv/project/bin/python", "-m", "pip", "list", "--format", "freeze").ok().out == found
 
 
+@pytest.mark.parametrize("name", ["ubuntu-22.04", "rhel-9.4", "sles-15.6"])
+def test_a_lock_is_compared_before_a_package_is_changed(machine: Machine, name: str) -> None:
+    """Everything that came is in it; a wrong hash is refused on the machine that has the packages, and on one that has none,
+    every time, with nothing installed but what sets up a repository; the right one brings the same packages."""
+    case = machine(name)
+    bare = case.package_set()
+    what = ("install", "--rocm", "6.2", "--driver", "dkms", "--pytorch", "none", "--yes")
+    case.rocmdoctor(*what, "--write-lock", "/root/lock.json").ok()
+    full = case.package_set()
+    lock = json.loads(case.read("/root/lock.json"))
+    there = {row["name"] for row in lock["packages"]}
+    assert there >= {key.partition(":")[0] for key in full if key not in bare} - {"epel-release"} and "dkms" in there
+    row = next(row for row in lock["packages"] if row["name"] == "rocm-core")
+    row["sha256"] = "0" * 64
+    case.write("/root/wrong.json", json.dumps(lock))
+    wrong = ("install", "--lock", "/root/wrong.json")
+    for more in ("--dry-run", "--yes"):
+        refused = case.rocmdoctor(*wrong, more)
+        said = " ".join(refused.out.split())
+        assert refused.rc == 1 and "rocm-core" in said and "another file than the lock's" in said, said
+    case.rocmdoctor("undo", "--yes").ok()
+    assert case.package_set() == bare
+    for _ in range(2):
+        refused = case.rocmdoctor(*wrong, "--yes")
+        said = " ".join((refused.out + refused.err).split())
+        assert refused.rc == 1 and "rocm-core" in said and "another file than the lock's" in said, said
+        assert set(case.package_set()) - {"epel-release"} == set(bare)
+    case.rocmdoctor("install", "--lock", "/root/lock.json", "--yes").ok()
+    assert set(case.package_set()) == set(full)
+
+
 def test_pytorch_by_uv(machine: Machine) -> None:
     """uv where it is installed for everybody: it makes the environment and fills it, and takes it away again."""
     uv = shutil.which("uv") or str(Path(sys.executable).with_name("uv"))
