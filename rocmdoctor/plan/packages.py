@@ -159,7 +159,6 @@ class InstallPackages(Step):
                 run.say(f"the packages are gone, although {error}")
 
     def settle(self, run: Run, before: Record, after: Record | None) -> None:
-        bring_back(run, self.manager, after if after is not None else difference(read_versions(run, before), now(run)))
         marks.bring_back(run, before)
 
 
@@ -207,7 +206,6 @@ class RemovePackages(Step):
                 kept.put_back(run, record, None, f"{self.id}-{number}")
 
     def settle(self, run: Run, before: Record, after: Record | None) -> None:
-        bring_back(run, self.manager, after if after is not None else difference(read_versions(run, before), now(run)))
         marks.bring_back(run, before)
 
 
@@ -283,25 +281,6 @@ def difference(before: Versions, after: Versions) -> Record:
         "upgraded": {name: before[name] for name in sorted(before) if name in after and before[name] != after[name]},
         "removed": {name: before[name] for name in sorted(set(before) - set(after))},
     }
-
-
-def bring_back(run: Run, manager: str, done: Record) -> None:
-    """Versions from before: downgrade what was upgraded, install what was removed, as far as a repository has it."""
-    repair(run, manager, needed=False)
-    current = now(run)
-    wanted = {**done["upgraded"], **done["removed"]}
-    open_ = {name: version for name, version in wanted.items() if current.get(name) != version}
-    if not open_:
-        return
-    for down in (False, True):  # dnf has two words for it
-        chosen = [n for n in open_ if (n in done["upgraded"]) is down]
-        wishes = [Wish(name, open_[name]) for name in chosen]
-        if wishes:
-            argv = managers.install(manager, wishes, removals=False, downgrade=down or manager != "dnf")
-            answer = run.target.run(argv, run.log)
-            if answer.rc != 0:
-                names = ", ".join(f"{w.name} {w.version}" for w in wishes[:5])
-                run.say(f"{manager} cannot bring back {names}: {last_words(answer.stdout)}")
 
 
 def digests_of(

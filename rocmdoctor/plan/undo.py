@@ -1,7 +1,8 @@
 """Taking a run back: only what it did, in reverse order; then, with every file as it was, the versions of packages.
 
-Packages that the run installed are removed first, while the run's repositories are still there. What it upgraded or removed can
-only come from the repositories of before, so that is settled when the files are back.
+Packages that a run only added are removed first, while its repositories are still there. What it replaced or removed can only
+come from the repositories of before: then every package waits until the files are back, and until the older versions are known to
+be had (replaced.py).
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from collections.abc import Sequence
 from rocmdoctor import __version__
 from rocmdoctor.host import UnknownFact
 from rocmdoctor.host.target import ChangeFailed, Target
-from rocmdoctor.plan import journal, kept
+from rocmdoctor.plan import journal, kept, replaced
 from rocmdoctor.plan.apply import Outcome, Watcher, log_of, prepare_state, undisturbed
 from rocmdoctor.plan.journal import Entry, Journal, NotWritten
-from rocmdoctor.plan.packages import RefreshIndex
+from rocmdoctor.plan.packages import InstallPackages, RefreshIndex, RemovePackages
 from rocmdoctor.plan.step import Run, Step
 
 
@@ -57,7 +58,11 @@ def _take_back(entry: Entry, book: Journal, target: Target, watcher: Watcher) ->
     run = Run(target, log, f"{kept.STATE}/kept/{entry.id}", watcher.says, watcher.breathes, entry.undo_began)
     steps = entry.changed
     changed: list[str] = []
-    lists_first = sorted(steps, key=lambda step: step.kind != RefreshIndex.kind)
+    try:
+        packages = replaced.of(run, entry)
+    except (ChangeFailed, UnknownFact) as error:
+        return Outcome("failed", entry.id, (), None, str(error), log)
+    lists_first = sorted(reversed(steps), key=lambda step: step.kind != RefreshIndex.kind)
     ordered: list[tuple[str, Step]] = [("undo", step) for step in reversed(steps)] + [("settle", step) for step in lists_first]
     for number, (phase, step) in enumerate(ordered, 1):
         if (phase, step.id) in entry.undone_steps:
@@ -65,8 +70,13 @@ def _take_back(entry: Entry, book: Journal, target: Target, watcher: Watcher) ->
         if phase == "undo":
             watcher.begins(number, len(steps), step)
         try:
-            act = step.undo if phase == "undo" else step.settle
-            act(run, entry.before[step.id], entry.after.get(step.id))
+            if phase == "settle" and packages is not None and isinstance(step, (InstallPackages, RemovePackages)):
+                replaced.bring_back(run, packages)
+                packages = None
+            waits = phase == "undo" and isinstance(step, InstallPackages) and packages is not None and packages.wanted
+            if not waits:
+                act = step.undo if phase == "undo" else step.settle
+                act(run, entry.before[step.id], entry.after.get(step.id))
         except (ChangeFailed, UnknownFact) as error:
             watcher.ends(step, "failed")
             return Outcome("failed", entry.id, tuple(changed), step.id, str(error), log)

@@ -42,6 +42,7 @@ def build(
     if draft.refusals:
         return Plan("uninstall", "Uninstall ROCm", (), refusals=tuple(draft.refusals), versions={"rocm": rocm})
     database = facts.packages
+    keep_driver = keep_driver and rocm is None and any(p.installed and p.from_amd and p.driver_release for p in database.packages)
     packages = sorted(_packages(draft, rocm, keep_driver=keep_driver))
     names = tuple(dict.fromkeys(packages))
     if manager not in ("apt", "dnf", "zypper", "tdnf"):
@@ -50,16 +51,21 @@ def build(
         unfinished.judge(draft, manager, names)
     if names and not draft.refusals:
         title = f"Remove {len(names)} packages of {'ROCm ' + rocm if rocm else 'ROCm and its driver'}: {', '.join(names[:4])}"
-        draft.steps.append(RemovePackages("packages", title + (" ..." if len(names) > 4 else ""), manager=manager, names=names))
-    sources = tuple(_sources(draft, rocm))
+        title += " ..." if len(names) > 4 else ""
+        draft.steps.append(RemovePackages("packages", title, manager=manager, names=names, keeps=_files_of_repositories(draft)))
+    sources = tuple(_sources(draft, rocm, keep_driver=keep_driver))
     for path in dict.fromkeys(source.file for source in sources):
-        if any(s.file == path and s not in sources for s in known(lambda: facts.repos.sources, ())):
+        others = [s for s in known(lambda: facts.repos.sources, ()) if s.file == path and s not in sources]
+        if others and all(s.is_amd for s in others):
+            draft.note(f"{path} has the repository of the driver too, and stays with it")
+            continue
+        if others:
             draft.note(f"{path} has other sources beside AMD's, which stay; take AMD's lines out by hand")
             continue
         name = path.rpartition("/")[2]
         draft.steps.append(RemoveFile(f"repo-{name}", f"Remove {path}", "AMD's repository", path=path))
     if rocm is None:
-        _leftovers(draft)
+        _leftovers(draft, keep_driver=keep_driver)
     if sources and manager in ("apt", "dnf", "zypper", "tdnf"):
         draft.steps.append(RefreshIndex("index", "Read the package lists", needs=("root", "network"), manager=manager))
     if rocm is None and not draft.refusals:
@@ -83,7 +89,8 @@ def _packages(draft: Draft, rocm: str | None, *, keep_driver: bool) -> Iterator[
             if package.installed and _of_release(package, rocm):
                 yield package.name
         elif package.name in INSTALLERS and package.state != "not-installed":
-            yield package.name  # also when only its configuration files are left
+            if not (keep_driver and package.installed and package.name.startswith("amdgpu-")):  # it owns the driver's repository
+                yield package.name  # also when only its configuration files are left
         elif package.installed and package.from_amd and not (keep_driver and package.driver_release):
             yield package.name
 
@@ -93,8 +100,10 @@ def _of_release(package: Package, rocm: str) -> bool:
     return release is not None and versions.is_prefix(rocm, release)
 
 
-def _sources(draft: Draft, rocm: str | None) -> Iterator[Repository]:
+def _sources(draft: Draft, rocm: str | None, *, keep_driver: bool) -> Iterator[Repository]:
     for source in known(lambda: draft.facts.repos.sources, ()):
+        if keep_driver and source.product == "amdgpu":
+            continue  # a driver that is kept gets its updates
         if source.is_amd and (rocm is None or _serves_only(draft, source, rocm)):
             yield source
 
@@ -107,16 +116,35 @@ def _serves_only(draft: Draft, source: Repository, rocm: str) -> bool:
     return found is not None and versions.is_prefix(rocm, found)
 
 
-def _leftovers(draft: Draft) -> None:
+def _files_of_repositories(draft: Draft) -> tuple[str, ...]:
+    """AMD's repository files, keys and pins: removing the package that owns them (amdgpu-install) takes them away."""
+    repos, found = draft.facts.repos, _keys(draft)
+    for source in known(lambda: repos.sources, ()):
+        if source.is_amd:
+            found |= {source.file, *(path for path in source.signed_by if path.startswith("/"))}
+    shadowed = draft.matrix.faults.shadowed_packages
+    found |= {pin.file for pin in known(lambda: repos.pins, ()) if pin.covers(shadowed)}
+    host = draft.facts.host
+    return tuple(path for path in sorted(found) if known(lambda path=path: host.node(path, follow=False), None) is not None)  # type: ignore[misc]
+
+
+def _keys(draft: Draft) -> set[str]:
+    keys = {key.keyring for key in draft.matrix.signing_keys.values()}
+    return keys | {f"{RPM_KEYS}{name}" for name in draft.matrix.signing_keys}
+
+
+def _leftovers(draft: Draft, *, keep_driver: bool) -> None:
     facts = draft.facts
     for pin in known(lambda: facts.repos.pins, ()):
         alone = [p for p in facts.repos.pins if p.file == pin.file] == [pin]
         if pin.covers(draft.matrix.faults.shadowed_packages) and alone:
             name = pin.file.rpartition("/")[2]
             draft.steps.append(RemoveFile(f"pin-{name}", f"Remove {pin.file}", "the pin of AMD's packages", path=pin.file))
-    keys = {key.keyring for key in draft.matrix.signing_keys.values()}
-    keys |= {f"{RPM_KEYS}{name}" for name in draft.matrix.signing_keys}
-    for path in sorted(keys):
+    keys = _keys(draft)
+    drivers = [s for s in known(lambda: facts.repos.sources, ()) if s.product == "amdgpu"] if keep_driver else []
+    if any(s.kind != "apt" or not s.signed_by for s in drivers):
+        keys = set()
+    for path in sorted(keys.difference(*(s.signed_by for s in drivers))):
         if known(lambda path=path: facts.host.node(path, follow=False), None) is not None:  # type: ignore[misc]
             name = path.rpartition("/")[2]
             draft.steps.append(RemoveFile(f"key-{name}", f"Remove {path}", "AMD's signing key", path=path))

@@ -233,6 +233,12 @@ class FakeMachine:
         name = words[0].rpartition("/")[2]
         if name == "apt-get":
             return self._apt(words)
+        if name == "apt-cache":
+            offers = self._offers()
+            pairs = [tuple(word.split("=")) for word in words[2:] if "=" in word]
+            return 0, "\n".join(
+                f"Package: {n}\nVersion: {v}\nFilename: pool/{n}.deb\n" for n, v in pairs if offers.get(n, ("",))[0] == v
+            )
         if name == "dpkg":
             self._change()
             self.packages = {n: (v, "installed" if s == "unpacked" else s) for n, (v, s) in self.packages.items()}
@@ -294,6 +300,8 @@ class FakeMachine:
             return 0, ""
         offers = self._offers()
         wanted: dict[str, str] = {}
+        out = [n[:-1] for n in names if n.endswith("-") and n[:-1] in self.packages]
+        names = tuple(n for n in names if not n.endswith("-"))
         todo = [n.partition("=")[0] for n in names]
         for name in todo:
             if name not in offers:
@@ -305,7 +313,12 @@ class FakeMachine:
                 wanted[name] = offers[name][0]
                 todo += offers[name][1]
         if dry:
-            return 0, "".join(f"Remv {n} [1]\n" for n in self.removes)
+            return 0, "".join(f"Remv {n} [1]\n" for n in (*self.removes, *out))
+        if "--download-only" in words:
+            return 0, ""
+        for name in out:
+            self._change()
+            del self.packages[name]
         fresh = [n for n in wanted if self.packages.get(n) != (wanted[n], "installed")]
         for name in fresh:
             self._change()

@@ -97,6 +97,57 @@ def test_upgrade_and_undo_brings_the_old_versions_back() -> None:
     assert host.picture() == before
 
 
+@pytest.mark.parametrize(
+    ("said", "answers"),
+    [
+        ("Err:1 https://repo.example/apt/6.2 jammy InRelease\n  Could not connect to repo.example:443", False),
+        (
+            "Err:1 https://repo.example/apt/6.2 jammy Release\n  404  Not Found\nE: The repository does not have a Release file.",
+            True,
+        ),
+    ],
+)
+def test_undo_without_the_repository_of_the_old_versions(said: str, answers: bool) -> None:
+    """A repository that does not answer is asked another time, and nothing is removed; one that has them no more has spoken."""
+    host = machine(upgrade=True)
+    before = host.picture()
+    assert applying.apply(whole_plan(), host, Quiet()).status == "done"
+    newer = dict(host.packages)
+    old = host.repositories.pop("/apt/6.2 ")
+    host.fails = {"update": said}
+    watcher = Quiet()
+    outcome = undo(None, host, watcher)
+    if answers:
+        assert outcome.status == "done" and "no repository has it any more" in watcher.said[-1]
+        return
+    assert outcome.status == "failed" and outcome.failed_step == "packages"
+    assert "https://repo.example/apt/6.2 jammy InRelease Could not connect" in outcome.message
+    assert host.packages == newer and journal.runs(host)[0].state == "half-undone"
+    host.fails, host.repositories["/apt/6.2 "] = {}, old
+    assert undo(None, host, Quiet()).status == "done"
+    assert host.picture() == before
+
+
+def test_files_of_a_removed_package_come_back_first() -> None:
+    """A package that owns the repository takes it away, and the packages come from there."""
+    host = machine(upgrade=True)
+    before = host.picture()
+    gone = RemovePackages("gone", "Remove", manager="apt", names=("rocm", "rocm-core", "old-part"), keeps=(LIST,))
+    program = host._program
+
+    def purging(words: tuple[str, ...]) -> tuple[int, str]:
+        if "purge" in words and "-s" not in words:
+            host.files.pop(LIST, None)
+        return program(words)
+
+    host._program = purging  # type: ignore[method-assign]
+    plan = Plan("uninstall", "x", (gone, RemoveFile("list", "Remove", path=LIST)))
+    assert applying.apply(plan, host, Quiet()).changed == ("gone",)
+    assert LIST not in host.files
+    assert undo(None, host, Quiet()).status == "done"
+    assert host.picture() == before
+
+
 def test_undo_marks_as_automatic_what_was_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """apt counts a package that is brought back by name as asked for."""
     host = machine(upgrade=True)

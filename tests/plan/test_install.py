@@ -467,6 +467,8 @@ def test_uninstall(matrix: Matrix) -> None:
 def test_uninstall_keeps_the_driver_when_told(matrix: Matrix) -> None:
     gone = step(uninstall_plan(HostBuilder(), matrix, keep_driver=True), "packages")
     assert isinstance(gone, RemovePackages) and not [n for n in gone.names if n.startswith("amdgpu-dkms")]
+    left = set(ids(uninstall_plan(HostBuilder(), matrix, keep_driver=True)))
+    assert "repo-rocm.list" in left and not left & {"repo-amdgpu.list", "key-rocm.gpg"}, "a driver that stays gets its updates"
 
 
 def test_uninstall_of_one_release(matrix: Matrix) -> None:
