@@ -56,6 +56,8 @@ def install(
         return _resume(format, no_color)
     if snapshot is not None and not (dry_run or format == "script"):
         raise typer.BadParameter("--snapshot needs --dry-run: a recorded host cannot be changed")
+    if ca is not None and snapshot is None:
+        _authority(ca)
     from rocmdoctor.facts import Facts
     from rocmdoctor.matrix import load_matrix
     from rocmdoctor.plan import install as building
@@ -115,6 +117,20 @@ def _lock(path: str) -> Lock:
         raise typer.BadParameter(f"--lock {path}: it is no UTF-8 text") from None
     except (named_file.NotRead, ValueError) as error:
         raise typer.BadParameter(f"--lock {path}: {error}") from None
+
+
+def _authority(path: str) -> None:
+    """Wrong usage where --ca names no certificates that can be read: every download would fail, one after the other."""
+    from rocmdoctor import named_file
+
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise typer.BadParameter(f"--ca {path}: it is no regular file")
+    try:
+        data = named_file.read(path, 16 << 20)
+    except named_file.NotRead as error:
+        raise typer.BadParameter(f"--ca {path}: {error}") from None
+    if b"CERTIFICATE-----" not in data:
+        raise typer.BadParameter(f"--ca {path}: there is no certificate in PEM in it")
 
 
 def _writable(path: str) -> str:

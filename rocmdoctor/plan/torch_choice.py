@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from rocmdoctor import versions
-from rocmdoctor.facts import known, pythons
+from rocmdoctor.facts import WrongTarget, known, pythons
 from rocmdoctor.facts.pythons import PythonEnv
-from rocmdoctor.host import UnknownFact
+from rocmdoctor.host import Host, UnknownFact
 from rocmdoctor.matrix.recipes import Recipe
 from rocmdoctor.matrix.wheel_choice import WheelChoice
 from rocmdoctor.plan import mirror
@@ -22,7 +22,7 @@ OWN = "/opt/rocmdoctor/torch"
 def plan(draft: Draft, recipe: Recipe, *, driver: bool) -> tuple[Wish, ...]:
     """Add the steps. The answer are system packages that they need (Debian keeps venv in one of its own)."""
     asked = draft.options.pytorch
-    if asked == "none":
+    if not _usable(draft) or asked == "none":
         return ()
     if not draft.targets:
         if asked:
@@ -46,6 +46,46 @@ def plan(draft: Draft, recipe: Recipe, *, driver: bool) -> tuple[Wish, ...]:
     return _steps(draft, env, python, choice)
 
 
+def _usable(draft: Draft) -> bool:
+    """Refuses an interpreter that there is not and a folder in which no environment can be, whatever becomes of PyTorch: to
+    leave it out is no answer to who has said where."""
+    options, host = draft.options, draft.facts.host
+    if options.python and options.venv:
+        draft.refuse("options", "--python and --venv exclude each other")
+        return False
+    try:
+        if options.python is not None:
+            pythons.require(host, options.python)
+        fault = None if options.venv is None else _no_environment(host, options.venv)
+        fault = fault and f"--venv {fault}"
+    except (WrongTarget, UnknownFact) as error:
+        fault = str(error)
+    if fault:
+        draft.refuse("options", fault)
+    return not fault
+
+
+def _no_environment(host: Host, path: str) -> str | None:
+    """Why there is no virtual environment at a path, and none can be made. Raises UnknownFact."""
+    if not re.fullmatch(r"/[^\0\n]*[^/\0\n]", path):
+        return f"{path!r} is no absolute path"
+    node = host.node(path)
+    if node is None:
+        above = path
+        while above and host.node(above) is None:
+            if host.node(above, follow=False) is not None:
+                return f"{path}: {above} is a link to nowhere"
+            above = above.rpartition("/")[0]
+        found = host.node(above or "/")
+        return f"{path}: {above} is no folder" if found is not None and found.type != "dir" else None
+    if node.type != "dir":
+        return f"{path}: that is no folder"
+    if host.node(f"{path}/pyvenv.cfg") is not None:
+        there = host.resolve(f"{path}/bin/python") or host.resolve(f"{path}/bin/python3")
+        return None if there else f"{path}: the environment has no interpreter any more"
+    return f"{path}: the folder is not empty, and is no virtual environment" if host.names(path) else None
+
+
 def _decline(draft: Draft, reason: str) -> None:
     """PyTorch that was asked for is refused, PyTorch that is there by default is left out."""
     if draft.options.pytorch:
@@ -57,9 +97,6 @@ def _decline(draft: Draft, reason: str) -> None:
 def _environment(draft: Draft) -> PythonEnv | str:
     """The environment, or the interpreter that a new one is made with; else why there is none."""
     options, host = draft.options, draft.facts.host
-    if options.python and options.venv:
-        draft.refuse("options", "--python and --venv exclude each other")
-        return "two environments were named"
     try:
         if options.python:
             env = pythons.gather(host, options.python)[0]
@@ -76,9 +113,8 @@ def _environment(draft: Draft) -> PythonEnv | str:
     if active is not None and options.venv is None:
         return active
     path = options.venv or OWN
-    if not re.fullmatch(r"/[^\0\n]*[^/\0\n]", path):
-        draft.refuse("options", f"--venv {path!r} is no absolute path")
-        return "the environment has no usable path"
+    if fault := known(lambda: _no_environment(host, path), None):
+        return fault
     if known(lambda: host.node(f"{path}/pyvenv.cfg"), None) is not None:
         return pythons.gather(host, path)[0]
     found = [e for e in known(lambda: pythons.gather(host), ()) if e.origin in ("path", "user-site")]

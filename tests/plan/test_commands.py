@@ -55,6 +55,23 @@ def test_dry_run_of_a_recorded_host(snapshot: Callable[[HostBuilder], str], caps
     assert capsys.readouterr().out.startswith("#!/bin/sh\n")
 
 
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [(None, "No such file"), (b"", "no certificate in PEM"), (b"-----BEGIN PRIVATE KEY-----\n", "no certificate")],
+)
+@pytest.mark.parametrize("more", [["--dry-run"], ["--yes"], ["--format", "script"]])
+def test_certificates_that_cannot_be_read_are_wrong_usage(
+    machine: FakeMachine, data: bytes | None, why: str, more: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before, path = machine.picture(), tmp_path / "site.pem"
+    if data is not None:
+        path.write_bytes(data)
+    assert run(["install", "--rocm", "6.2", "--mirror", "https://m.site/x", "--ca", str(path), *more]) == 2
+    said = capsys.readouterr()
+    assert f"--ca {path}: " in said.err and why in said.err and said.out == ""
+    assert machine.picture() == before and machine.ran == []
+
+
 def test_refused(snapshot: Callable[[HostBuilder], str], capsys: pytest.CaptureFixture[str]) -> None:
     path = snapshot(bare("ubuntu", "22.04", "gfx803"))
     for form in ("text", "json", "script"):

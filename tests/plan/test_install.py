@@ -241,6 +241,39 @@ def test_externally_managed_python_is_refused(matrix: Matrix) -> None:
     assert "externally-managed" in codes(plan)
 
 
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"python": "/nope/python3"}, "no such interpreter"),
+        ({"python": ""}, "names no interpreter"),
+        ({"python": "/etc/passwd"}, "neither a Python interpreter nor an environment"),
+        ({"venv": "/etc/passwd"}, "no folder"),
+        ({"venv": "/etc/passwd/deep/er"}, "/etc/passwd is no folder"),
+        ({"venv": "/srv/full"}, "not empty"),
+        ({"venv": "/srv/dangling"}, "link to nowhere"),
+        ({"venv": "/srv/old"}, "no interpreter any more"),
+        ({"venv": "some/venv"}, "no absolute path"),
+        ({"venv": "/srv/new", "python": "/usr/bin/python3"}, "exclude each other"),
+    ],
+)
+@pytest.mark.parametrize("pytorch", [None, "none", "2.5"])
+def test_where_no_pytorch_can_be_is_refused_before_anything(
+    matrix: Matrix, options: dict[str, Any], why: str, pytorch: str | None
+) -> None:
+    host = bare("ubuntu", "22.04", "gfx90a").file("/etc/passwd", "root:x:0:0::/root:/bin/sh\n").file("/srv/full/letter", "x")
+    host = host.link("/srv/dangling", "/srv/nowhere").file("/srv/old/pyvenv.cfg", "home = /usr/bin\nversion = 3.9.2\n")
+    plan = plan_for(host.build(), matrix, rocm="6.2", pytorch=pytorch, **options)
+    assert any(refusal.code == "options" and why in refusal.reason for refusal in plan.refusals), plan.refusals
+    assert len([refusal for refusal in plan.refusals if refusal.code == "options"]) == 1
+
+
+@pytest.mark.parametrize("venv", ["/srv/new/deep/er", "/srv/e"])
+def test_where_pytorch_can_be(matrix: Matrix, venv: str) -> None:
+    host = bare("ubuntu", "22.04", "gfx90a").file("/srv/e/pyvenv.cfg", "home = /usr/bin\nversion = 3.10.12\n")
+    host = host.link("/srv/e/bin/python", "/usr/bin/python3")
+    assert "options" not in codes(plan_for(host.build(), matrix, rocm="6.2", venv=venv))
+
+
 def test_two_targets_get_one_wheel_with_both_device_packages(matrix: Matrix) -> None:
     plan = plan_for(bare("ubuntu", "24.04", "gfx942", "gfx90a").build(), matrix, rocm="10.1", allow_unsupported=True)
     pip = torch_step(plan)
