@@ -157,6 +157,8 @@ def locked(plan: Plan, lock: Lock, facts: Facts) -> Plan:
         if silent:
             notices.append(compared.unchecked(silent))
     done = judged(found, facts.host)
+    if lock.wheels and any(isinstance(step, PipInstall) and done[step.id] for step in found):
+        notices.append("the wheels are installed already in the versions of the lock; their hashes cannot be compared any more")
     return replace(plan, steps=found, refusals=tuple(refusals), notices=tuple(notices), done=done)
 
 

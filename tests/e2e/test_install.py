@@ -250,6 +250,8 @@ def test_pytorch_in_the_active_environment(machine: Machine) -> None:
     assert files.changes(case.snapshot_of_files(), ignore=(*OWN, "/root/lock.json")) == []
     case.rocmdoctor("install", "--lock", "/root/lock.json", "--yes", env=active).ok()
     assert case.run("/srv/project/bin/python", "-m", "pip", "list", "--format", "freeze").ok().out == found
+    again = case.rocmdoctor("install", "--lock", "/root/lock.json", "--dry-run", env=active).ok()
+    assert "Nothing to do." in again.out and "their hashes cannot be compared any more" in " ".join(again.out.split())
 
 
 @pytest.mark.parametrize("name", ["ubuntu-22.04", "rhel-9.4", "sles-15.6"])
