@@ -33,12 +33,12 @@ from rocmdoctor.plan.step import Argv, Run
 _PASS_BY = "--setopt=*.skip_if_unavailable=1"
 """One repository that is not there must not keep dnf from the others."""
 _KEEP = "--setopt=keepcache=1"
-_GONE = re.compile(r"\b(?:404|410)\b|not found on medium")
+_GONE = re.compile(r"\b(?:404|410)\b|not found on medium|Repository type can.t be determined")
 """A server that says so has answered."""
 _UNREACHED = re.compile(
     r"Failed to fetch|Unable to fetch|Error downloading|Failed to download|Cannot download|Curl error|Download \(curl\) error"
     r"|[Tt]imeout|[Cc]ould(?: not|n't) (?:resolve|connect)|Connection (?:failed|refused|reset|timed out)|not found on medium"
-    r"|Retrieving: .*\[error\]"
+    r"|Status code: (?!404|410)|Retrieving: .*\[error\]"
 )
 
 
@@ -48,7 +48,6 @@ class Replaced:
     not there before; `swapped`: names of `wanted` that it removed and installed in two steps."""
 
     manager: str
-    step: str
     wanted: dict[str, str]
     fresh: tuple[str, ...]
     swapped: tuple[str, ...]
@@ -59,18 +58,19 @@ def of(run: Run, entry: Entry) -> Replaced | None:
     steps = [step for step in entry.changed if isinstance(step, (InstallPackages, RemovePackages))]
     if not steps:
         return None
-    first = read_versions(run, entry.before[steps[0].id])
-    touched: set[str] = set()
+    wanted: dict[str, str] = {}
+    fresh: set[str] = set()
     came: set[str] = set()
     for step in steps:
         done = entry.after.get(step.id)
         if done is None:
             done = difference(read_versions(run, entry.before[step.id]), now(run))
         came.update(done["installed"])
-        touched.update(done["installed"], done["upgraded"], done["removed"])
-    wanted = {name: first[name] for name in sorted(touched) if name in first}
-    fresh = tuple(sorted(touched - set(first)))
-    return Replaced(steps[0].manager, steps[0].id, wanted, fresh, tuple(name for name in wanted if name in came))
+        for name, version in {**done["upgraded"], **done["removed"]}.items():
+            if name not in fresh:
+                wanted.setdefault(name, version)  # the first step to touch it saw it as it was
+        fresh.update(name for name in done["installed"] if name not in wanted)
+    return Replaced(steps[0].manager, wanted, tuple(sorted(fresh)), tuple(name for name in wanted if name in came))
 
 
 def bring_back(run: Run, done: Replaced) -> None:

@@ -43,12 +43,20 @@ def test_the_mirror_is_down(machine: Machine, name: str, gpu: str, first: str, s
     assert files.changes(case.snapshot_of_files(), ignore=OWN) == []
 
 
-def test_no_repository_has_them_any_more(machine: Machine) -> None:
+@pytest.mark.parametrize(
+    ("name", "gpu", "directory"),
+    [
+        ("ubuntu-22.04", "gfx1100", "rocm/apt/6.2/"),
+        pytest.param("rhel-9.4", "gfx90a", "rocm/el9/6.2/", marks=LONG),
+        pytest.param("sles-15.6", "gfx90a", "rocm/zyp/6.2/", marks=LONG),
+    ],
+)
+def test_no_repository_has_them_any_more(machine: Machine, name: str, gpu: str, directory: str) -> None:
     """They answer, and that is the end of it: a note, and the run is taken back."""
-    case = machine("ubuntu-22.04")
+    case = machine(name, gpu)
     case.rocmdoctor("install", "--rocm", "6.2.0", "--driver", "none", *NO_TORCH).ok()
     case.rocmdoctor("install", "--rocm", "6.2.4", "--driver", "none", *NO_TORCH).ok()
-    case.mirror.missing.append("repo.radeon.com/rocm/apt/6.2/")
+    case.mirror.missing.append(f"repo.radeon.com/{directory}")
     said = " ".join(case.rocmdoctor("undo", "--yes").ok().said.split())
     assert "cannot bring back" in said and "no repository has it any more" in said
 
