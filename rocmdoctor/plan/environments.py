@@ -69,15 +69,25 @@ class PipInstall(Step):
     ca: str = ""
     hashes: tuple[str, ...] = ()
     """Lines of a requirements file with --hash, from a lock; then `requirements` only say what is meant."""
+    owner: str = ""
+    """uid:gid of an environment that is not root's. Its interpreter is its owner's to change, so root does not start it, and what
+    it installs is the owner's again."""
+
+    @property
+    def _as_owner(self) -> Argv:
+        if not self.owner:
+            return ()
+        uid, _, gid = self.owner.partition(":")
+        return ("setpriv", f"--reuid={uid}", f"--regid={gid}", "--clear-groups", "env", "PIP_NO_CACHE_DIR=1", "UV_NO_CACHE=1")
 
     @property
     def commands(self) -> tuple[Argv, ...]:
         where = ("--index-url", self.index) if self.index else ()
         what = ("--require-hashes", "--no-deps", "-r", "REQUIREMENTS") if self.hashes else self.requirements
         if self.uv:
-            return ((*uv_program(self.uv, self.ca), "pip", "install", "--python", self.python, *where, *what),)
+            return ((*self._as_owner, *uv_program(self.uv, self.ca), "pip", "install", "--python", self.python, *where, *what),)
         certificate = ("--cert", self.ca) if self.ca else ()
-        return ((self.python, "-m", "pip", "install", *where, *certificate, *what),)
+        return ((*self._as_owner, self.python, "-m", "pip", "install", *where, *certificate, *what),)
 
     def is_done(self, host: Host) -> bool:
         if host.resolve(self.python) is None:
@@ -104,10 +114,10 @@ class PipInstall(Step):
 
     def apply(self, run: Run, before: Record) -> Record:
         argv = self.commands[0]
-        place = f"{run.kept}/{self.id}-requirements.txt"
+        place = f"/run/rocmdoctor-{self.id}-requirements.txt" if self.owner else f"{run.kept}/{self.id}-requirements.txt"
         if self.hashes:
             kept.make_folders(run.target, run.kept, 0o700)
-            run.target.write(place, "\n".join((*self.hashes, "")).encode(), 0o600)
+            run.target.write(place, "\n".join((*self.hashes, "")).encode(), 0o644 if self.owner else 0o600)
         run_or_fail(run, tuple(place if word == "REQUIREMENTS" else word for word in argv))
         host = run.target.look()
         env = self._environment(host)
@@ -133,11 +143,12 @@ class PipInstall(Step):
         names = [name for name in after["installed"] if name in current]
         if names:
             uv = (self.uv, "pip", "uninstall", "--python", self.python)
-            run_or_fail(run, (*(uv if self.uv else (self.python, "-m", "pip", "uninstall", "-y")), *names))
+            run_or_fail(run, (*self._as_owner, *(uv if self.uv else (self.python, "-m", "pip", "uninstall", "-y")), *names))
         if after["replaced"]:
             wanted = [f"{name}=={version}" for name, version in sorted(after["replaced"].items())]
             pip = (*uv_program(self.uv, ""), "pip", "install", "--python", self.python) if self.uv else ()
-            answer = run.target.run((*(pip or (self.python, "-m", "pip", "install")), "--no-deps", *wanted), run.log)
+            install = (*self._as_owner, *(pip or (self.python, "-m", "pip", "install")), "--no-deps", *wanted)
+            answer = run.target.run(install, run.log)
             if answer.rc != 0:
                 run.say(f"these came from another index and must be put back by hand: {' '.join(wanted)}")
 

@@ -207,9 +207,16 @@ def _steps(draft: Draft, env: PythonEnv, python: str, choice: WheelChoice) -> tu
             gfx=draft.targets,
             uv=uv,
             ca=draft.options.ca or "",
+            owner=_owner(draft, env),
         )
     )
     return wishes
+
+
+def _owner(draft: Draft, env: PythonEnv) -> str:
+    """uid:gid of an environment that is there and not root's, else ""."""
+    node = draft.facts.host.node(env.prefix) if _exists(draft, env) else None
+    return f"{node.uid}:{node.gid}" if node is not None and node.uid else ""
 
 
 def _short(draft: Draft, python: str, env: PythonEnv) -> str:
