@@ -18,6 +18,7 @@ from rocmdoctor.plan.draft import Draft, Options
 from rocmdoctor.plan.files import RemoveFile
 from rocmdoctor.plan.install import LOADER, PATH_FILE
 from rocmdoctor.plan.journal import Entry
+from rocmdoctor.plan.keys import imported
 from rocmdoctor.plan.packages import RefreshIndex, RemovePackages
 from rocmdoctor.plan.repositories import RPM_KEYS
 from rocmdoctor.plan.step import Plan, judged
@@ -148,6 +149,11 @@ def _leftovers(draft: Draft, *, keep_driver: bool) -> None:
         if known(lambda path=path: facts.host.node(path, follow=False), None) is not None:  # type: ignore[misc]
             name = path.rpartition("/")[2]
             draft.steps.append(RemoveFile(f"key-{name}", f"Remove {path}", "AMD's signing key", path=path))
+    if facts.os.package_manager in ("dnf", "zypper", "tdnf") and not drivers:
+        prints = {key.fingerprint for key in draft.matrix.signing_keys.values()}
+        names = [name for p in sorted(prints) for name in known(lambda p=p: imported(facts.host, p), ())]  # type: ignore[misc]
+        if names:
+            draft.note(f"rpm goes on trusting AMD's key; `rpm -e --allmatches {' '.join(names)}` ends that")
     for name, (path, text), then in (("loader", LOADER, ("ldconfig",)), ("path", PATH_FILE, ())):
         found = known(lambda path=path: facts.host.read(path), None)  # type: ignore[misc]
         if found == text:
