@@ -157,9 +157,15 @@ def test_check_mode_then_a_run_then_nothing_to_do(control_node: ControlNode, mac
     refused(played)
     for name, case in good.items():
         assert played.changed(name) == []
-        assert result(played, name)["changed"] is False
+        assert result(played, name)["changed"] is False and result(played, name)["not_holding"] == []
+        assert played.of(name, "Ask whether the installation holds").result["rc"] == 0
         assert case.package_set() == after[name][0]
         assert after[name][1].changes(case.snapshot_of_files(), ignore=OWN) == []
+
+    # what no longer holds fails the node
+    good["apt"].run("gpasswd", "-d", "user1", "render").ok()
+    played = run(control_node, {"apt": good["apt"]}, wheels, node_state="skip")
+    assert "Does not hold: " in played.failed("apt") and "user1" in played.failed("apt")
 
 
 @long
