@@ -167,6 +167,22 @@ def test_check_mode_then_a_run_then_nothing_to_do(control_node: ControlNode, mac
     played = run(control_node, {"apt": good["apt"]}, wheels, node_state="skip")
     assert "Does not hold: " in played.failed("apt") and "user1" in played.failed("apt")
 
+    # and is fixed by name; for root, whom the module judges by itself, nothing was wrong
+    here = {
+        "apt": {
+            "ansible_connection": "e2e_root",
+            "ansible_python_interpreter": "/usr/bin/python3",
+            "e2e_enter": good["apt"].root.enter,
+        }
+    }
+    what = {"checks": ["permissions.*"], "matrix": "/.e2e/state/matrix.yaml"}
+    tasks = [
+        {"name": "Root", "rocmdoctor.rocm.rocm_fix": what},
+        {"name": "User", "rocmdoctor.rocm.rocm_fix": what | {"user": "user1"}},
+    ]
+    played = control_node.play(here, tasks=tasks).ok()
+    assert played.changed("apt") == ["User"] and "render" in good["apt"].run("id", "-nG", "user1").ok().out
+
 
 @long
 def test_check_mode_on_a_bare_node(control_node: ControlNode, machine: Machine, wheels: Path) -> None:
