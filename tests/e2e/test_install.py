@@ -128,6 +128,7 @@ def test_ten_and_uninstall(machine: Machine, name: str) -> None:
     assert {entry for entry in after if entry not in packages} <= {"autoconf", "epel-release"} and "autoconf" in after
     assert set(packages) <= set(after)
     assert "left installed: autoconf (asked for by name since)" in said
+    assert "Everything holds." in case.rocmdoctor("verify").ok().out
     assert ('"Add the EPEL repository" of ' in said) is ("epel-release" in after)
     assert ("rpm goes on trusting AMD's key; `rpm -e --allmatches gpg-pubkey-" in said) is not name.startswith("ubuntu")
     case.rocmdoctor("undo", "--yes").ok()
