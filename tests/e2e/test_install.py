@@ -135,6 +135,24 @@ def test_ten_and_uninstall(machine: Machine, name: str) -> None:
     assert case.package_set() == whole
 
 
+@pytest.mark.parametrize(
+    ("name", "rocm"),
+    [("ubuntu-22.04", "6.2"), ("ubuntu-24.04", "6.2"), ("debian-13", "7.2"), ("rhel-9.4", "6.2"), ("sles-15.6", "6.2")],
+)
+def test_uninstall_of_a_classic_release(machine: Machine, name: str, rocm: str) -> None:
+    """Nothing of it stays but what others may use by now: EPEL, SUSE's modules, the project with Perl modules."""
+    case = machine(name, "gfx90a" if name.startswith(("rhel", "sles")) else "gfx1100")
+    files, packages = case.snapshot_of_files(), case.package_set()
+    case.rocmdoctor("install", "--rocm", rocm, "--allow-unsupported", *NO_TORCH).ok()
+    assert installed_rocm(case)
+    case.rocmdoctor("uninstall", "--yes").ok()
+    assert installed_rocm(case) == []
+    assert files.changes(case.snapshot_of_files(), ignore=(*OWN, *STAYS, "*devel_languages_perl*")) == []
+    assert {entry for entry in case.package_set() if entry not in packages} <= {"epel-release"}
+    assert set(packages) <= set(case.package_set())
+    assert "Nothing to do." in case.rocmdoctor("uninstall", "--yes").ok().out
+
+
 def test_the_pin_beats_a_higher_number_of_universe(machine: Machine) -> None:
     case = machine("ubuntu-24.04")
     case.rocmdoctor("install", "--rocm", "6.2", *NO_TORCH).ok()
