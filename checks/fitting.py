@@ -61,7 +61,7 @@ def _installed_line(facts: Facts) -> str | None:
     """classic | therock: how AMD's installed ROCm is packaged; None where there is none, or nobody knows."""
     packages = known(lambda: facts.packages, None)
     rocm = packages.rocm if packages else ()
-    return None if not rocm else "therock" if all(p.name.startswith("amdrocm") for p in rocm) else "classic"
+    return None if not rocm else "therock" if all(p.is_therock for p in rocm) else "classic"
 
 
 def commands(facts: Facts, matrix: Matrix, rocm: str, *options: str) -> tuple[tuple[str, ...], ...]:
@@ -69,11 +69,11 @@ def commands(facts: Facts, matrix: Matrix, rocm: str, *options: str) -> tuple[tu
     packaging (AMD asks to remove that first), a newer release, or packages that carry their release in the name."""
     install, release = ("rocmdoctor", "install", "--rocm", rocm, *options), matrix.release(rocm)
     packages = known(lambda: facts.packages, None)
-    classic = [p for p in (packages.rocm if packages else ()) if not p.name.startswith("amdrocm")]
+    classic = [p for p in (packages.rocm if packages else ()) if not p.is_therock]
     line = _installed_line(facts)
     other = line is not None and release is not None and release.line != line
     newer = any(versions.key(p.rocm_release or "0") > versions.key(rocm) for p in classic if p.name in ("rocm", "rocm-core"))
-    named = any(p.rocm_release and p.name.endswith(p.rocm_release) for p in classic)
+    named = any(p.is_side_by_side for p in classic)
     return (("rocmdoctor", "uninstall"), install) if other or newer or named else (install,)
 
 

@@ -78,6 +78,16 @@ class Package(NamedTuple):
         return release_stamps.rocm_release(self.name, self.version, self.origin)
 
     @property
+    def is_therock(self) -> bool:
+        """Of AMD's packaging from 7.14 on (amdrocm...), which must not join the classic one."""
+        return self.name.startswith("amdrocm")
+
+    @property
+    def is_side_by_side(self) -> bool:
+        """A classic package that carries its release in the name (rocm-core6.2.4), to stand beside others."""
+        return self.rocm_release is not None and self.name.endswith(self.rocm_release)
+
+    @property
     def driver_release(self) -> str | None:
         """For amdgpu-dkms and its firmware: "6.2.0", "30.10.2" ..., else None."""
         return release_stamps.driver_release(self.name, self.version)

@@ -236,7 +236,7 @@ def _fulfils(package: Package, wish: Wish) -> bool:
             return False
     if wish.release:
         found = package.driver_release or package.rocm_release
-        if package.name.startswith("amdrocm"):  # its name has two numbers of the release, its version has three
+        if package.is_therock:  # its name has two numbers of the release, its version has three
             found = ".".join(map(str, versions.components(package.version)[:3]))
         return found is not None and versions.key(found) == versions.key(wish.release)
     return True

@@ -73,8 +73,8 @@ def installed(draft: Draft, recipe: Recipe) -> None:
     packages = draft.packages
     if packages is None:
         return
-    classic = [p for p in packages.rocm if not p.name.startswith("amdrocm")]
-    rock = [p for p in packages.rocm if p.name.startswith("amdrocm")]
+    classic = [p for p in packages.rocm if not p.is_therock]
+    rock = [p for p in packages.rocm if p.is_therock]
     if recipe.line == "therock" and classic:
         old = f"ROCm {_newest(classic)} is installed from the classic packages ({classic[0].name})"
         draft.refuse(
@@ -91,7 +91,7 @@ def installed(draft: Draft, recipe: Recipe) -> None:
         )
     if recipe.line != "classic":
         return
-    several = [p for p in classic if _side_by_side(p)]
+    several = [p for p in classic if p.is_side_by_side]
     single = [p for p in classic if p.name in ("rocm", "rocm-core")]
     if draft.options.side_by_side and single:
         draft.refuse(
@@ -112,11 +112,6 @@ def installed(draft: Draft, recipe: Recipe) -> None:
             f"ROCm {newest} is installed, which is newer than {recipe.rocm}",
             "`rocmdoctor uninstall` removes it first",
         )
-
-
-def _side_by_side(package: Package) -> bool:
-    release = package.rocm_release
-    return release is not None and package.name.endswith(release)
 
 
 def _newest(packages: list[Package]) -> str:
